@@ -48,7 +48,8 @@ SMALL = {
         "SPOTS": {"sharpness": (), "bias": ((1.0, 0.15),), "split": ()},
     },
     "growing-length": {
-        "DIMENSIONS": {0.1: (60, 100), 1.0: (20, 40)}, "LIMIT": (20, 40), "MEASURED": (20, 40),
+        "DIMENSIONS": {0.1: (60, 100), 1.0: (20, 40)}, "ERRORS": {0.1: (60,), 1.0: (20,)},
+        "LIMIT": (20, 40), "MEASURED": (20, 40),
     },
     "rates": {"ALPHAS": (5.0,), "ALPHA0S": (10.0, 30.0), "POINTS": 8},
     "capacity": {

@@ -177,6 +177,7 @@ def _twins(means: Float[np.ndarray, "n d"], groups: Any, done: Progress) -> list
     deviation = means.std(axis=0)
     varied = deviation > 1e-6 * np.abs(means).max(axis=0)  # else of rounding alone
     if n <= NEIGHBOURS or not varied.any():
+        done(n)
         return []
     Z = means[:, varied] / deviation[varied]
     if Z.shape[1] > DIRECTIONS:

@@ -30,7 +30,7 @@ _ENDINGS = ", ".join(ARRAYS)
 class Slides:
     """Files with a bag each, of `sizes` tokens of one kind; one is in memory at a time.
 
-    A token has so many `axes`, 0 where no file has coordinates; names of arrays are as in `read`.
+    A token has `axes` coordinates, 0 where no file has any; names of arrays are as in `read`.
     """
 
     paths: list[Path]

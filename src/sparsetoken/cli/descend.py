@@ -56,7 +56,8 @@ def descend(
 ) -> Answer:
     """Follow gradient descent on readout, query and bias of softmax attention, step by step.
 
-    Other networks and tasks are followed from Python: sparsetoken.descend.
+    With --one-pass each bag is seen once, and the times count them. Other networks and tasks are
+    followed from Python: sparsetoken.descend.
 
     Example: sparsetoken descend --strength 3 --alpha 3 --steps 12
     """

@@ -34,4 +34,5 @@ def tokens(
     data = source.loaded(file, columns_of_model(estimator, file), empty=True, labels=None)
     table = token_table(estimator, data.bags, data.ids)
     of = [name.partition("_")[2] for name in table if name.startswith("probability_")]
-    return answered("tokens", len(data.bags), table, out, [*of, str(estimator._names()[0])][0])
+    first = of[0] if of else str(estimator._names()[0])
+    return answered("tokens", len(data.bags), table, out, first)

@@ -14,7 +14,6 @@ from sparsetoken.results.status import Status
 
 _STATUS = "How the computation ended, at each point."
 _NOTES = "Warnings with remedies at each point; `advice` summarises them."
-
 _ORIGIN = "The problem and the training at each point, from which another one may start."
 
 
@@ -241,8 +240,8 @@ class Weights(Record):
         at = self.isel(**{dim: -1 for dim in self.dims if dim in ALONG})
         cosines, sharpness = at.cosines[..., 0, :], beta * at.norms[..., 0]
         if not np.isfinite(cosines).all():
-            remedy = "The descent diverged: take an earlier step, as weights.isel(step=3), or lower"
-            raise InvalidInput("weights", "numbers", "nan", f"{remedy} its rates.")
+            remedy = "The descent diverged: take an earlier state by isel, or lower its rates."
+            raise InvalidInput("weights", "numbers", "nan", remedy)
         if self.directions == ("",):
             return Query(cosines[..., 0], sharpness)
         if at.dims:

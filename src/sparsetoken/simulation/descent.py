@@ -64,11 +64,12 @@ class DescentPlan:
         check_dimension(training.task.tokens, d)
         for step in self.at or ():
             most = len(training.along[1]) - 1
-            integer("step in at", step, 0, most, "The descent has no more steps.")
+            integer("step in at", step, 0, most, "There are no more steps or times.")
 
         L, m = self.problem.length, len(training.columns)
         n = samples_of(training, d)
-        require_size(max(n, L * d, m * d, _new_bags(d) * L * m), d, L, "alpha")
+        largest = max(n, L * d, m * d, _new_bags(d) * L * m)
+        require_size(largest, d, L, "times" if training.times else "alpha")
 
     @functools.cached_property
     def training(self) -> Training:
@@ -83,8 +84,8 @@ class DescentPlan:
         if known == len(along):
             return Trial(path)
         what = f"it diverges at {name} {along[known]:g}; the {name}s before it are kept."
-        remedy = f"{what} Lower the step sizes or momentum."
-        return Trial(path, Status(StatusCode.NO_LIMIT, remedy))
+        lower = f"Lower the step sizes{'' if self.training.times else ' or momentum'}."
+        return Trial(path, Status(StatusCode.NO_LIMIT, f"{what} {lower}"))
 
     def data(self, trial: int) -> TokenData:
         """Return the data set of a trial, with the columns that an earlier training has left."""

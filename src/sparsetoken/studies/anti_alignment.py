@@ -51,7 +51,7 @@ CELLS = 16
 WHERE = {"rate": "π = {:g}, θ = {:.3g}", "step": "α₀ = {:g}, η_b = {:.3g}"}
 WHERE["small"] = f"{WHERE['rate']}, steps of {TINY:g}"
 COLOURS: dict[str, Any] = {"cmap": "PuOr", "vmin": -1, "vmax": 1}
-"""From orange's opposite to orange: colour-blind readers tell the ends apart."""
+"""From orange at -1 to purple at 1: colour-blind readers tell the ends apart."""
 PANELS = {
     "rate": Panel(
         f"bias step {STEPS.eta_b:g}",

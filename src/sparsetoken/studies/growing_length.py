@@ -23,7 +23,9 @@ STRENGTH = 1.5
 ARMS = {"fixed": "α₀ = 1", "growing": "α₀ = L/10"}
 """The two sizes of the first data set, and their names for readers."""
 DIMENSIONS = {0.1: (50, 100, 200, 400), 1.0: (25, 50, 100, 200)}
-"""By the ratio L/d; at every second one test errors are measured too."""
+"""By the ratio L/d."""
+ERRORS = {0.1: (50, 200), 1.0: (25, 100)}
+"""Those at which test errors are measured too."""
 CURVES = {
     (arm, ratio): f"{text}, L = {'d' if ratio == 1 else f'{ratio:g} d'}"
     for arm, text in ARMS.items()
@@ -149,7 +151,7 @@ class GrowingLength(Study):
         for arm, ratio in CURVES:
             for d in DIMENSIONS[ratio]:
                 calls["cosine", arm, ratio, d] = partial(cosines_at, arm, round(ratio * d), d)
-            for d in DIMENSIONS[ratio][::2]:
+            for d in ERRORS[ratio]:
                 calls["error", arm, ratio, d] = partial(errors_at, arm, round(ratio * d), d)
         for eta_b in STEPS:
             calls["limit", eta_b] = partial(limit, eta_b)
@@ -163,7 +165,7 @@ class GrowingLength(Study):
             for d in DIMENSIONS[ratio]:
                 call = partial(align, arm, round(ratio * d))
                 every["cosine", arm, ratio, d] = Experiment(call, (d,), 1000 * scale)
-            for d in DIMENSIONS[ratio][::2]:
+            for d in ERRORS[ratio]:
                 call = partial(simulate, arm, round(ratio * d))
                 every["error", arm, ratio, d] = Experiment(call, (d,), 60 * scale)
         for eta_b in STEPS:

@@ -12,7 +12,7 @@ from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
 from sparsetoken.studies import references
 from sparsetoken.studies.claims import TENSORS, Claim, Number, all_true, line, predicted, row
 from sparsetoken.studies.figure import Look, Panel
-from sparsetoken.studies.settings import PROBLEM, TOLERANCE
+from sparsetoken.studies.settings import PROBLEM, REPLICAS, TOLERANCE
 from sparsetoken.studies.study import Call, Experiment, Run, Study, measured
 
 ALPHA = 2.0
@@ -25,8 +25,7 @@ CASES = tuple(itertools.product(RATIOS, STARTS))
 STEPS = (1, 2, 4, 6, 12, 18)
 """After which the simulation is measured."""
 LAST = STEPS[-1]
-SIZES, TRIALS = (60, 240), 30
-REPLICAS = 3
+SIZES, TRIALS = (60, 240), 24
 CLEAR = 1e-3
 """A rise of the predicted test error after its minimum that counts as one."""
 QUANTITIES = {
@@ -107,7 +106,7 @@ class JointTraining(Study):
     def theory(self, scale: int) -> Mapping[Any, Call]:
         steps, readout = st.TwoSteps(ALPHA / 2, eta_q=25.0), st.Readout(alpha1=ALPHA / 2)
         calls: dict[Any, Call] = {**references.reference_calls(PROBLEM, steps, readout, load=ALPHA)}
-        given: dict[str, Any] = {"replicas": REPLICAS * scale, "tolerance": TOLERANCE}
+        given: dict[str, Any] = {"replicas": REPLICAS, "tolerance": TOLERANCE}
         for case in CASES:
             calls[case] = partial(st.descend, PROBLEM, descent_of(*case), **given)
         return calls

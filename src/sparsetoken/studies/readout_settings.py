@@ -36,6 +36,7 @@ def models() -> Iterator[Setting]:
         (st.model.HardAttention(GIVEN), (6, 2, 3.0, 0.4), "squared_hinge", 0.1, 1.5),
         (st.Elementwise(GIVEN, "relu"), (6, 1, 3.0, 0.5), "logistic", 0.05, 2.0),
         (st.Elementwise(STEPS, "tanh"), (4, 2, 3.0, 0.6), "hinge", 0.1, 1.5),
+        (st.model.CentredAttention(GIVEN), (5, 1, 3.0, 0.4), "logistic", 0.05, 2.0),
         (st.Pooled(), (4, 1, 4.0, 0.3), "logistic", 0.05, 2.0),
         (st.Vectorized(), (3, 1, 4.0, 0.4), "square", 0.2, 4.0),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -48,9 +48,8 @@ def reference_lines(
     x: Sequence[float],
     results: Sequence[Mapping[str, Any]],
     panel: str,
-    names: Iterable[str] = tuple(CURVES),
 ) -> Iterator[dict[str, Any]]:
     """Yield the rows of the test errors of references, given what the calls returned at each x."""
-    for name in names:
+    for name, curve in CURVES.items():
         found = [one[name] for one in results]
-        yield from line(x, found, "test_error", panel=panel, curve=CURVES[name])
+        yield from line(x, found, "test_error", panel=panel, curve=curve)

@@ -188,7 +188,8 @@ class Study(abc.ABC):
     def seeded(self, scale: int, seed: int) -> Iterator[list[Call]]:
         """Yield the calls of each experiment, with their seeds.
 
-        A seed is a hash of the name of the study, the place in the list and the user's seed.
+        A seed is a hash of the name of the study, the place in the list or the shared names, and
+        the user's seed.
         """
         for i, one in enumerate(self.simulation(scale).values()):
             names = (self.name, "place", i, seed)

@@ -63,7 +63,7 @@ def test_simulated_cosines_follow_their_own_imbalance():
 
 
 def test_other_rates_point_along_the_readout():
-    for rate, eta_b in ((0.3, 0.5), (0.7, 0.5), (0.7, 6.0)):
+    for rate, eta_b in ((0.3, 0.5), (0.7, 0.5), (0.7, 6.0), (0.9, 4.5)):
         problem, steps = setting(200, rate=rate, informative=4, eta_b=eta_b)
         found = st.align(problem, steps, dimension=50)
         limit = growing_length_cosine(problem, steps, 50)

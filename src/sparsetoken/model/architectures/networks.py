@@ -145,7 +145,7 @@ class CentredSoftmax(Softmax):
     """Softmax attention less the mean of the tokens, sum_h (softmax(beta H_qh) - 1/L) . H_wh + b.
 
     Its weights add up to 0: what all tokens of a bag share moves no score. Columns and further
-    weights are those of `Softmax`. At q = 0 all weights are 0, so that no descent starts there.
+    weights are those of `Softmax`. At q = 0 and w = 0 neither has a gradient: start elsewhere.
 
     See Also
     --------

@@ -248,9 +248,10 @@ def status_of(trajectory: FollowedDescent, diverges: bool, tolerance: float) -> 
     """Return how a trajectory ended, which diverges after its last state or not."""
     training, known = trajectory.training, len(trajectory.states.loss)
     name, along = training.along
+    remedy = f"Lower the step sizes{'' if training.times else ' or momentum'}."
     if diverges:
         what = f"The descent diverges at {name} {along[known]:g}; the {name}s before it are kept."
-        return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
+        return Status(StatusCode.NO_LIMIT, f"{what} {remedy}")
     values, errors = trajectory.outcome.test_error, trajectory.outcome_error.test_error
     accuracy = accuracy_of(training, values, errors, tolerance)
     if known == len(along) and accuracy.enough:
@@ -259,7 +260,7 @@ def status_of(trajectory: FollowedDescent, diverges: bool, tolerance: float) -> 
     if known < len(along):
         texts += [
             f"Replicas differ too much from {name} {along[known]:g} on; the {name}s before it are "
-            "kept. Lower the step sizes or momentum."
+            f"kept. {remedy}"
         ]
     if not accuracy.enough:
         texts += [accuracy.status(tolerance, f" with {trajectory.replicas} replicas").remedy]

@@ -45,7 +45,7 @@ def growing_length_cosine(
     Returns
     -------
     ndarray, of the shape of the imbalance
-        In [-1, 1].
+        In [-1, 1]; nan with other rates and a step of the bias that balances them exactly.
 
     Raises
     ------
@@ -78,9 +78,11 @@ def growing_length_cosine(
     Z, c, a = np.asarray(imbalance, dtype=float), L / d, steps.alpha0 / L
     m = pi * theta * R
     nu2 = m**2 + 1 / a
-    unbalanced = 1 - steps.eta_b * float(steps.loss.curvature(1.0, 0.0))
     if pi != 0.5:
-        sign = np.sign((2 * pi - 1) * unbalanced)
+        b = -steps.eta_b * (2 * pi - 1) * plus
+        slope = pi * float(steps.loss.slope(1.0, b)) + (1 - pi) * float(steps.loss.slope(-1.0, b))
+        sign = math.nan if slope == 0 else -math.copysign(1.0, slope)
         return np.full(Z.shape, sign * m / math.sqrt(nu2))
+    unbalanced = 1 - steps.eta_b * float(steps.loss.curvature(1.0, 0.0))
     A, B, W = unbalanced * math.sqrt(c / a) * Z, m**2 * theta, nu2 / a
     return (A * m + B) / np.sqrt(A**2 * nu2 + 2 * A * B * m + B**2 + W)

@@ -176,10 +176,10 @@ class QueriedFeatures(ModelFeatures):
     """Features of models with a query among tokens of covariances S_w and S_b.
 
     Equation: covariance-feature-law, that is ``theta A xi + B u`` with the noise
-    ``C (S_w - u u^T)^(1/2) h + S_b^(1/2) h'``, u = S_w q/sigma. (A, B, C) have the law of isotropic
-    tokens whose signal has the projection theta <xi, q>/sigma on the query. Weights that add up to
-    kappa do not see what the tokens of a sample share, which is then noise of covariance S_b and
-    amplitude kappa: 1 of softmax and hard attention, 0 of centred attention.
+    ``C (S_w - u u^T)^(1/2) h + kappa S_b^(1/2) h'``, u = S_w q/sigma. (A, B, C) have the law of
+    isotropic tokens whose signal has the projection theta <xi, q>/sigma on the query. Weights that
+    add up to kappa do not see what the tokens of a sample share: kappa is 1 for softmax and hard
+    attention, 0 for centred attention.
 
     Raises
     ------
