@@ -355,6 +355,7 @@ CHANGES = {
         "Gated": ["hidden=3"],
         "Pooled": [],
         "SelfAttention": ["rank=3"],
+        "CentredSoftmax": ["heads=2", "beta=2.0"],
         "Softmax": ["heads=2", "beta=2.0"],
         "Transformer": [
             "layers=3",

@@ -74,7 +74,7 @@ def test_what_all_rows_of_a_wide_table_share_is_a_line():
 
 
 def _forecast():
-    bags = [[[i % 2 + 0.1 * (i % 7)]] for i in range(20)]
+    bags = [[[0.2 * (i % 2) + math.sin(i)]] for i in range(20)]
     return st.forecast(bags, [i % 2 for i in range(20)], progress=False)
 
 

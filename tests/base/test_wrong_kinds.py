@@ -45,7 +45,7 @@ WRONG = {
 MESSAGES = {
     "problem": "problem must be a SparseTokenProblem",
     "model": "model must be (a model: |one of )attention",
-    "descent": r"descent must be a Descent; .* Write st\.Descent",
+    "descent": r"descent must be a Descent or a OnePass; .* Write st\.Descent",
     "minimum": r"minimum must be a Minimum; .* Write st\.Minimum",
     "readout": r"readout must be a Readout; got .* Write st\.Readout",
     "steps": r"steps must be TwoSteps; got .* Write st\.TwoSteps",

@@ -141,7 +141,8 @@ def test_fit_scores_beside_mean_pooling(long, data):
     assert values["scores"]["bag"]["accuracy"]["value"] > 0.8
     weights = values["weights"]  # trees see the largest value of each column too
     assert sum(weights.values()) == pytest.approx(1)
-    assert weights["attention"] + weights["forest"] > 0.5
+    attention = weights["attention"] + weights["attention of centred tokens"]
+    assert attention + weights["forest"] > 0.5
     assert values["trivial_accuracy"] == 0.5
     told = run("fit", long, "--model", "pooled").stdout
     assert "Always answering with the largest class: accuracy 0.5" in told
@@ -535,7 +536,9 @@ def _table(path):
 
 
 def test_the_text_of_a_fit_says_which_members_have_weight(dense, tmp_path):
-    assert re.search(r"Class 1: .*attention \d+%", run("fit", dense, "--folds", 2).stdout)
+    assert re.search(
+        r"Class 1: .*attention( of centred tokens)? \d+%", run("fit", dense, "--folds", 2).stdout
+    )
     path = tmp_path / "noise.npz"
     rng = np.random.default_rng(0)
     np.savez(path, X=rng.standard_normal((40, 5, 4)), y=np.arange(40) % 2)
