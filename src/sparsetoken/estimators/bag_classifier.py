@@ -22,7 +22,7 @@ from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import PooledClassifier
 from sparsetoken.estimators.prototypes import PrototypeClassifier
-from sparsetoken.estimators.stack import BagStack, Part, TokenForm, best_form
+from sparsetoken.estimators.stack import CENTRED, BagStack, Part, TokenForm, best_form
 from sparsetoken.estimators.thresholds import Threshold, check_threshold, threshold_of
 
 
@@ -162,6 +162,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
                 "mean": PooledClassifier(),
                 "maxima": PooledClassifier("max"),
                 "attention": AttentionClassifier(),
+                CENTRED: AttentionClassifier(centred=True),
                 "statistics": PooledClassifier("statistics"),
                 "prototypes": PrototypeClassifier(),
             },

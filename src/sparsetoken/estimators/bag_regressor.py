@@ -16,7 +16,7 @@ from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForest
 from sparsetoken.estimators.linear import Pooled
 from sparsetoken.estimators.prototypes import Prototypes
-from sparsetoken.estimators.stack import BagStack, TokenForm, best_form
+from sparsetoken.estimators.stack import CENTRED, BagStack, TokenForm, best_form
 
 
 class _Part(BaseBagRegressor):
@@ -38,6 +38,9 @@ class PooledRegressor(Pooled, _Part):
 
 class AttentionRegressor(Attention, _Part):
     """Attention by least squares."""
+
+    def __init__(self, centred: bool = False) -> None:
+        self.centred = centred
 
 
 class ForestRegressor(PooledForest, _Part):
@@ -125,6 +128,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
                 "mean": PooledRegressor(),
                 "maxima": PooledRegressor("max"),
                 "attention": AttentionRegressor(),
+                CENTRED: AttentionRegressor(centred=True),
                 "statistics": PooledRegressor("statistics"),
                 "prototypes": PrototypeRegressor(),
             },

@@ -13,7 +13,6 @@ from scipy.special import log_expit, log_softmax
 from sklearn.base import RegressorMixin, clone
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_mean
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import Attention, TokenOrder
@@ -24,6 +23,7 @@ from sparsetoken.estimators.fitting.stacking import (
     shrunk_weights,
     temperature,
 )
+from sparsetoken.estimators.fitting.standard_tokens import less_means
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import LARGEST_SAMPLE
@@ -117,7 +117,8 @@ class BagStack(TokenOrder):
         self.normal_scores_ = _normal_scores(bags, targets, rng) if several else None
         most = max(int(VALUES / bags.tokens.size * len(bags)), LEAST)
         if several:
-            forms.append(self._part("centred tokens", whole, most))
+            centred = training.of(bags, centred=True)
+            forms.append(Part("centred tokens", whole.rows, centred))
         if self.normal_scores_ is not None:
             forms.append(self._part("normal scores", whole, most))
         planned: list[tuple[str, Any, Part]] = []
@@ -126,10 +127,11 @@ class BagStack(TokenOrder):
         kinds["forest"].random_state = rng.randint(2**31 - 1)
         planned.append(("forest", kinds["forest"], whole))
         for part in forms:
+            if part.form == "centred tokens":  # their mean is 0
+                planned.append((CENTRED, kinds[CENTRED], part._replace(form="tokens")))
+                continue
             more = "" if part is whole else f" of {part.form}"
-            # The mean of centred tokens is 0.
-            names = ("attention",) if part.form == "centred tokens" else POOLED
-            names = names if several else POOLED[:1]
+            names = POOLED if several else POOLED[:1]
             planned += [(name + more, clone(kinds[name]), part) for name in names]
         if several:
             kinds["prototypes"].random_state = rng.randint(2**31 - 1)
@@ -302,9 +304,6 @@ class BagStack(TokenOrder):
             return Bags(sizes, np.arange(len(bags) + 1))
         if form == "normal scores" and self.normal_scores_ is not None:
             return self.normal_scores_.transform(bags)
-        if form == "centred tokens":
-            moved = np.repeat(segment_mean(bags.tokens, bags.offsets), bags.sizes, axis=0)
-            return bags.with_tokens(np.subtract(bags.tokens, moved, out=moved), bags.feature_names)
         return bags
 
     def member_scores(self, X: Any) -> np.ndarray:
@@ -369,8 +368,10 @@ class BagStack(TokenOrder):
         return not self.weights_[1:].any()
 
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
-        form = self._formed(bags, self.token_form_)
-        return form.tokens @ self._in(form, self.token_coef_).T
+        centred = self.token_form_ == "centred tokens"
+        form = bags if centred else self._formed(bags, self.token_form_)
+        scores = form.tokens @ self._in(form, self.token_coef_).T
+        return less_means(scores.T, bags).T if centred else scores
 
     def _all_of_it(self) -> str:
         """Return what the weights are of."""
