@@ -15,7 +15,7 @@ from sparsetoken.estimators.fitting.task import Pool
 from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForest
 from sparsetoken.estimators.linear import Pooled
-from sparsetoken.estimators.prototypes import Prototypes
+from sparsetoken.estimators.similarities import Similar
 from sparsetoken.estimators.stack import CENTRED, BagStack, TokenForm, best_form
 
 
@@ -25,7 +25,6 @@ class _Part(BaseBagRegressor):
     temperature: float | Auto = "auto"
     n_folds = 8
     n_estimators = 100
-    n_prototypes = 200
     random_state: RandomState = 0
 
 
@@ -34,6 +33,10 @@ class PooledRegressor(Pooled, _Part):
 
     def __init__(self, pool: Pool = "mean") -> None:
         self.pool = pool
+
+
+class SimilarityRegressor(Similar, _Part):
+    """Least squares on similarities to prototypes."""
 
 
 class AttentionRegressor(Attention, _Part):
@@ -47,11 +50,7 @@ class ForestRegressor(PooledForest, _Part):
     """Trees for numbers; a split takes a third of all features."""
 
 
-class PrototypeRegressor(Prototypes, _Part):
-    """Least squares on similarities to tokens of training bags."""
-
-
-MEMBERS = (PooledRegressor, AttentionRegressor, ForestRegressor, PrototypeRegressor)
+MEMBERS = (PooledRegressor, SimilarityRegressor, AttentionRegressor, ForestRegressor)
 
 
 class BagRegressor(BagStack, BaseBagRegressor):
@@ -130,7 +129,8 @@ class BagRegressor(BagStack, BaseBagRegressor):
                 "attention": AttentionRegressor(),
                 CENTRED: AttentionRegressor(centred=True),
                 "statistics": PooledRegressor("statistics"),
-                "prototypes": PrototypeRegressor(),
+                "prototypes": SimilarityRegressor(),
+                "forest of prototypes": ForestRegressor(),
             },
         )
         best = best_form(forms)

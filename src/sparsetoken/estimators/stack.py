@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +27,8 @@ from sparsetoken.estimators.fitting.stacking import (
 from sparsetoken.estimators.fitting.standard_tokens import less_means
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.training import Training
-from sparsetoken.estimators.forest import LARGEST_SAMPLE
 from sparsetoken.estimators.normal_scores import TokenNormalScores
+from sparsetoken.estimators.similarities import BagSimilarities
 
 VALUES = 1 << 26  # of other forms of tokens that members are fitted to: a copy of 512 MB
 LEAST = 100  # bags that they are fitted to all the same
@@ -35,11 +36,12 @@ LEAST_CHANCE = 1e-6  # probability that a member of a user is taken to give at l
 CONSTANT = "constant"
 POOLED = ("mean", "maxima", "attention")
 CENTRED = "attention of centred tokens"
-TAKEN = (CONSTANT, "size", "forest", *POOLED, CENTRED, "statistics", "prototypes")
+PROTOTYPES = ("prototypes", "forest of prototypes")
+TAKEN = (CONSTANT, "size", "forest", *POOLED, CENTRED, "statistics", *PROTOTYPES)
 
 TokenForm = Literal["tokens", "normal scores", "centred tokens"]
 """What attention acts on; centred tokens are tokens less the mean of their bag."""
-Form = TokenForm | Literal["log sizes", "bags"]
+Form = TokenForm | Literal["log sizes", "similarities", "bags"]
 """What a member acts on: the last is for members of a user, by the methods of scikit-learn."""
 
 
@@ -76,6 +78,7 @@ class BagStack(TokenOrder):
     side_: Int[np.ndarray, " K"]
     token_form_: TokenForm
     normal_scores_: TokenNormalScores | None
+    similarities_: BagSimilarities | None
     _forms: dict[str, Form]
 
     def _sizes(self) -> dict[str, int]:
@@ -115,6 +118,7 @@ class BagStack(TokenOrder):
         whole = Part("tokens", np.arange(len(bags)), training)
         forms = [whole]
         self.normal_scores_ = _normal_scores(bags, targets, rng) if several else None
+        self.similarities_ = None
         most = max(int(VALUES / bags.tokens.size * len(bags)), LEAST)
         if several:
             centred = training.of(bags, centred=True)
@@ -134,10 +138,16 @@ class BagStack(TokenOrder):
             names = POOLED if several else POOLED[:1]
             planned += [(name + more, clone(kinds[name]), part) for name in names]
         if several:
-            kinds["prototypes"].random_state = rng.randint(2**31 - 1)
             planned.append(("statistics", kinds["statistics"], whole))
-            sample = self._part("tokens", whole, LARGEST_SAMPLE)
-            planned.append(("prototypes", kinds["prototypes"], sample))
+            similarities = BagSimilarities(random_state=rng.randint(2**31 - 1))
+            self.similarities_ = similarities.fit(bags, sample_weight=targets.weight)
+            similar = self._part("similarities", whole)
+            columns = self.similarities_.prototype_bags_
+            similar = similar._replace(
+                training=dataclasses.replace(similar.training, column_bags=columns)
+            )
+            kinds[PROTOTYPES[1]].random_state = rng.randint(2**31 - 1)
+            planned += [(name, kinds[name], similar) for name in PROTOTYPES]
 
         # Members, with scores of bags that they have not seen.
         constant = kinds[CONSTANT].fit(bags, targets.given, sample_weight=targets.weight)
@@ -298,10 +308,12 @@ class BagStack(TokenOrder):
             yield self._averaged(scores, float(self.member_temperature_[place]))
 
     def _formed(self, bags: Bags, form: Form) -> Bags:
-        """Return what members act on; a logarithm of a size is a bag of one token."""
+        """Return what members act on; log sizes and similarities are bags of one token."""
         if form == "log sizes":
             sizes = np.log(bags.sizes)[:, None].astype(bags.dtype)
             return Bags(sizes, np.arange(len(bags) + 1))
+        if form == "similarities" and self.similarities_ is not None:
+            return Bags(self.similarities_.transform(bags), np.arange(len(bags) + 1))
         if form == "normal scores" and self.normal_scores_ is not None:
             return self.normal_scores_.transform(bags)
         return bags

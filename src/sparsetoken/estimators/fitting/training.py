@@ -32,6 +32,8 @@ class Training:
         Whether columns of the tokens are scaled.
     centred : bool
         Whether tokens are less the mean of their bag.
+    column_bags : int array of shape (d,), optional
+        The bag that each column was made from, where it was made from one.
     folds : int array of shape (n,), optional
         The fold of each bag. Estimators that need folds and are given none choose their own.
     more_folds : list of int arrays of shape (n,)
@@ -46,6 +48,7 @@ class Training:
     folds: Int[np.ndarray, " n"] | None = None
     more_folds: Sequence[Int[np.ndarray, " n"]] = ()
     centred: bool = False
+    column_bags: Int[np.ndarray, " d"] | None = None
 
     def of(self, bags: Bags, *, centred: bool = False) -> Training:
         """Return the same with other tokens of the bags, and without more folds."""
