@@ -135,8 +135,11 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
         z = ((tokens - mean) / self.column_scale_).astype(bags.dtype)
         _, chosen = np.unique(z, axis=0, return_index=True)
         if len(chosen) > most:
-            means = KMeans(most, n_init=1, random_state=rng.randint(2**31 - 1))
-            centres = means.fit(z, sample_weight=share).cluster_centers_
+            # Random different tokens: the draws of k-means++ hang on the rounding of distances.
+            first = z[rng.permutation(np.sort(chosen))[:most]]
+            centres = (
+                KMeans(most, init=first, n_init=1).fit(z, sample_weight=share).cluster_centers_
+            )
             squares = _squares(z, centres)
             # The two tokens of a cluster are as near: the first is it, and not by rounding.
             chosen = np.unique((squares <= (1 + NEAR) * squares.min(axis=0)).argmax(axis=0))
