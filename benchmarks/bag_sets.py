@@ -487,21 +487,30 @@ def bayes_errors(name: str) -> tuple[float, float]:
     return found.test_error, found.oracle_error
 
 
-TOKENS = {"one token of 20": (1, 4.0), "any number of 20": (0, 4.0), "three of 20": (3, 2.5)}
-"""Informative tokens of a positive bag, 0 for any number, and their strength."""
+TOKENS = {
+    "one token of 20": (20, 1, 4.0, 300),
+    "any number of 20": (20, 0, 4.0, 300),
+    "three of 20": (20, 3, 2.5, 300),
+    "lesions, 5% of 800": (800, 40, 3.0, 100),
+    "lesions, 1 to 10% of 800": (800, None, 3.0, 100),
+    "needles, one of 800": (800, 1, 7.0, 100),
+}
+"""Tokens of a bag, informative ones of a positive bag (0: any number), their strength, bags."""
 
 
 def token_split(name: str, seed: int) -> Split:
-    """Return 300 bags of 20 tokens in 50 dimensions, and 200 to score, with their true tokens."""
-    count, strength = TOKENS[name]
+    """Return bags of tokens in 50 dimensions, and 200 to score, with their true tokens."""
+    L, count, strength, n = TOKENS[name]
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((500, 20, 50))
-    true = (np.arange(20) < count) & (np.arange(500) % 2 == 1)[:, None]
+    N = n + 200
+    X = rng.standard_normal((N, L, 50), dtype=np.float64 if L == 20 else np.float32)
+    each = rng.integers(L // 100, L // 10, (N, 1)) if count is None else count
+    true = (np.arange(L) < each) & (np.arange(N) % 2 == 1)[:, None]
     if count == 0:  # in half of the bags there is one or more
-        true = rng.random(true.shape) < 1 - 0.5 ** (1 / 20)
+        true = rng.random(true.shape) < 1 - 0.5 ** (1 / L)
     X[true, 0] += strength
     y = true.any(axis=1).astype(int)
-    return Split(as_bags(X[:300]), y[:300], as_bags(X[300:]), y[300:], true[300:].ravel())
+    return Split(as_bags(X[:n]), y[:n], as_bags(X[n:]), y[n:], true[n:].ravel())
 
 
 # Slides of patients.

@@ -190,6 +190,26 @@ def test_a_fit_says_of_how_many_groups_its_bags_are() -> None:
     assert summary.splitlines()[-1] == "Fitted to 80 bags of 40 groups."
 
 
+def test_a_class_of_one_group_is_told() -> None:
+    groups = np.where(LABELS == 1, 0, 1 + np.arange(60) // 4)
+    assert _told(_noise(), LABELS, groups).startswith("All 30 bags of class 1 are of one group: ")
+    groups[1] = 1
+    assert "All" not in _told(_noise(), LABELS, groups)
+    single = (np.arange(60) == 7).astype(int)  # which can only be of one
+    assert _told(_noise(), single, np.arange(60) // 2) == ""
+
+
+def test_groups_of_very_different_sizes_are_told() -> None:
+    """One patient with 60 of 118 bags: 118^2 / (60^2 + 29 2^2) = 3.7 of 30."""
+    groups = np.concatenate([np.zeros(60, int), 1 + np.arange(58) // 2])
+    bags, y = [*_noise(0), *_noise(1)[:58]], np.arange(118) % 2
+    told = _told(bags, y, groups)
+    assert told.startswith("One group has 60 of 118 bags: 30 groups of these sizes tell as much as")
+    assert "as 3.7 of one size" in told
+    sizes = np.repeat(np.arange(30), np.tile([2, 6], 15))[:118]  # twice and six times
+    assert _told(bags, y, sizes) == ""
+
+
 def test_bags_are_named_by_their_ids() -> None:
     X, _ = _slides(3.0)
     (by_place,) = find_leaks(X)

@@ -83,6 +83,9 @@ def test_a_sample_holds_whole_groups_of_every_class(monkeypatch: pytest.MonkeyPa
     assert len(rows) == 80
     assert np.bincount(groups[rows]).tolist().count(10) == 8
     assert np.bincount(groups[rows] % 2).tolist() == [40, 40]
+    unequal = np.repeat(np.arange(40), np.tile([1, 2, 3, 24], 10))
+    few = read_classes(as_bags(X), y, None, None, unequal).sampled(75)
+    assert 75 <= len(few) < 75 + 2 * 24  # the last group of each class is whole
     # One group of nearly all bags, and one of a single bag: both are needed.
     lonely = read_classes(as_bags(X), y, None, None, np.arange(300) == 7)
     assert len(lonely.sampled(10)) == 300

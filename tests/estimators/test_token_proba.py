@@ -87,7 +87,8 @@ def test_where_the_class_rate_has_all_weight_all_tokens_have_the_rate() -> None:
     assert model.weights_[0, 0] == pytest.approx(1)
     assert (np.stack(model.predict_token_proba(X)) == model.token_rate_[0]).all()
     # A third of the bags is positive: any number of six tokens, or so many of six.
-    counts = np.arange(1, model.token_count_proba_.size)
+    assert model.token_counts_[0] == 0
+    counts = model.token_counts_[1:]
     rates = np.array([1 - (2 / 3) ** (1 / 6), *counts / 18])
     # Fits end where steps gain 2e-9 of the log-loss, and scores of noise move the mean by little.
     assert model.token_rate_[0] == pytest.approx(float(model.token_count_proba_[0] @ rates), 0.02)
@@ -100,14 +101,15 @@ def test_they_are_the_formula_for_ragged_bags(
     chances = model.predict_token_proba(bags)
     for bag, p in zip(bags, chances, strict=True):
         expected = np.zeros(len(bag))
-        for count in np.flatnonzero(model.token_count_proba_[0]).tolist():
-            slope, intercept = model.token_slope_[0, count], model.token_intercept_[0, count]
-            alone = model.token_ceiling_[0, count] * expit(
+        for place in np.flatnonzero(model.token_count_proba_[0]).tolist():
+            count = model.token_counts_[place]
+            slope, intercept = model.token_slope_[0, place], model.token_intercept_[0, place]
+            alone = model.token_ceiling_[0, place] * expit(
                 slope * (bag @ model.token_coef_[0]) + intercept
             )
             odds = alone / (1 - alone)
             _, chances_of = CountedTokens(np.array([len(bag)]), count)(odds)
-            expected += model.token_count_proba_[0, count] * chances_of
+            expected += model.token_count_proba_[0, place] * chances_of
         np.testing.assert_allclose(p, expected, rtol=1e-12)
     tops = [one[0] for one in model.top_tokens(bags)]
     assert tops == [p.argmax() for p in chances]

@@ -46,7 +46,9 @@ def find_leaks(
     - bags of different groups that are nearly the same, as two scans of one slide. The distances
       r_1 <= r_2 ... of the mean token to those of other groups, each column in units of its
       deviation, then have r_1 < r_5/2 and 4 n (r_1/r_5)^k < 0.01. That bounds the probability in
-      a cloud of k dimensions, of which r_5 to r_10 give k (E. Levina and P. Bickel, 2004).
+      a cloud of k dimensions, of which r_5 to r_10 give k (E. Levina and P. Bickel, 2004);
+    - a class whose bags are all of one group, and groups of such different sizes that the variance
+      of their mean is more than twice that of groups of one size (the design effect of Kish).
 
     Parameters
     ----------
@@ -120,6 +122,28 @@ def find_leaks(
             f"Bags that are nearly the same: {named}. If they "
             "are of one slide, patient or author, held-out scores are better than on new ones: "
             "give them one group in groups=, or leave one out."
+        )
+    if groups is not None:
+        told += _of_groups(y, np.unique(groups, return_inverse=True)[1])
+    return told
+
+
+def _of_groups(y: Shaped[np.ndarray, " n"] | None, group: Int[np.ndarray, " n"]) -> list[str]:
+    """Return what to say of groups that hold a class, or most of the bags."""
+    told, sizes = [], np.bincount(group)
+    for label in () if y is None else np.unique(y):
+        own = group[y == label]
+        if len(own) > 1 and (own == own[0]).all():
+            told.append(
+                f"All {len(own)} bags of class {label} are of one group: what tells this class "
+                "apart may be the group. Take bags of the class from other groups."
+            )
+    effective = sizes.sum() ** 2 / np.square(sizes).sum()
+    if len(sizes) > 2 * effective:
+        told.append(
+            f"One group has {sizes.max()} of {len(group)} bags: {len(sizes)} groups of these sizes "
+            f"tell as much as {effective:.1f} of one size. For each group to count once, give "
+            "sample_weight: 1 over the number of bags of its group."
         )
     return told
 

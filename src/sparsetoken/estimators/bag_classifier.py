@@ -97,9 +97,11 @@ class BagClassifier(BagStack, BaseBagClassifier):
     token_form_ : str
         "tokens", "centred tokens" (less the mean of their bag) or "normal scores": that in which
         attention has the least left-out loss.
+    token_counts_ : array of shape (A,)
+        How many tokens make a bag positive, of the assumptions that were tried: 0 for any number,
+        independently, R for exactly R, f < 1 for a share f of the tokens, each with probability f.
     token_count_proba_ : array of shape (K, A)
-        The probability that any number of tokens makes a bag positive, independently (column 0),
-        and that exactly R do (column R), of those that were tried.
+        The probability of each of these assumptions.
     token_slope_, token_intercept_, token_ceiling_ : arrays of shape (K, A)
         Of `predict_token_proba`, for each of these assumptions.
     token_rate_ : array of shape (K,)
@@ -130,6 +132,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     (True, 0)
     """
 
+    token_counts_: Float[np.ndarray, " A"]
     token_count_proba_: Float[np.ndarray, "K A"]
     token_slope_: Float[np.ndarray, "K A"]
     token_intercept_: Float[np.ndarray, "K A"]
@@ -209,12 +212,14 @@ class BagClassifier(BagStack, BaseBagClassifier):
         fits = [token_fit(*one) for one in pairs]
         coef = tokens.coefficients(np.stack([fit.w for fit in fits]))
         self.token_coef_ = coef.astype(tokens.bags.dtype)
-        odds_of = np.zeros((4, len(fits), max(len(fit.odds) for fit in fits)))
+        self.token_counts_ = np.unique([float(one.count) for fit in fits for one in fit.odds])
+        odds_of = np.zeros((4, len(fits), len(self.token_counts_)))
         for k, fit in enumerate(fits):
             offset = tokens.offset(fit.w)
             for weight, odds in zip(fit.weights.tolist(), fit.odds, strict=True):
                 a, b = odds.coef[0], odds.intercept + odds.coef[0] * offset
-                odds_of[:, k, odds.count] = weight, a, b, odds.ceiling
+                place = np.searchsorted(self.token_counts_, odds.count)
+                odds_of[:, k, place] = weight, a, b, odds.ceiling
         self.token_count_proba_, self.token_slope_ = odds_of[:2]
         self.token_intercept_, self.token_ceiling_ = odds_of[2:]
         self.token_rate_ = np.array([fit.rate for fit in fits])
@@ -238,7 +243,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
 
         Tokens do so independently, token l with the odds p_l / (1 - p_l), p_l = c / (1 +
         exp(-slope <x_l, token_coef_> - intercept)), in numbers that are allowed: any number, which
-        is the standard assumption of multiple-instance learning (noisy-or), or exactly R or none.
+        is the standard assumption of multiple-instance learning (noisy-or), or exactly R or none,
+        or about a share f of those of the bag.
         Slope, intercept and c are fitted to the labels of bags for each assumption, by scores of
         tokens that have not seen them. The probabilities are averages over the assumptions, each
         with the probability that the labels give it. Where `side_` is -1 they are of tokens that
@@ -255,9 +261,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
         if not len(scores):  # of bags without a token
             return self._per_bag(chances, bags)
         fitted = (self.token_slope_, self.token_intercept_, self.token_ceiling_)
-        for k, count in zip(*np.nonzero(self.token_count_proba_), strict=True):
-            slope, intercept, ceiling = (float(values[k, count]) for values in fitted)
-            odds = TokenOdds(int(count), np.array([slope]), intercept, ceiling)
+        for k, place in zip(*np.nonzero(self.token_count_proba_), strict=True):
+            slope, intercept, ceiling = (float(values[k, place]) for values in fitted)
+            count = float(self.token_counts_[place])
+            odds = TokenOdds(count, np.array([slope]), intercept, ceiling)
             given_count = odds.probabilities(scores[:, k : k + 1], bags.nonempty.sizes)
-            chances[:, k] += self.token_count_proba_[k, count] * given_count
+            chances[:, k] += self.token_count_proba_[k, place] * given_count
         return self._per_bag(np.where(self._silent(), self.token_rate_, chances), bags)

@@ -1,6 +1,6 @@
 """Probabilities of tokens from labels of bags: all sets of tokens, the minimum, a known truth.
 
-Equations: token-counts.
+Equations: token-counts, token-share.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sparsetoken.estimators.fitting.tokens import (
     STRENGTH,
     CountedTokens,
     TokenOdds,
+    _of_share,
     _posterior,
     fit_odds,
 )
@@ -158,3 +159,45 @@ def test_labels_that_scores_separate_keep_all_finite(label: float) -> None:
     found = fitted(scores, np.full(30, 2), y, np.ones(30))
     assert np.isfinite(packed(found)).all()
     assert 0 < found.ceiling <= 1 - 1 / (np.sum(y > 0) + 2)
+
+
+def lesions(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, sizes, labels and which tokens are of a lesion: 2 to 8% of those of a bag."""
+    rng = np.random.default_rng(seed)
+    sizes, y = rng.integers(300, 500, 60), np.where(np.arange(60) % 2, 1.0, -1.0)
+    share = np.where(y > 0, rng.uniform(0.02, 0.08, 60), 0.0)
+    true = rng.random(sizes.sum()) < np.repeat(share, sizes)
+    return rng.standard_normal(len(true)) + 2.5 * true, sizes, y, true
+
+
+def test_the_share_of_a_lesion_and_its_tokens() -> None:
+    """Scores of a lesion have the density ratio exp(2.5 s - 2.5^2 / 2)."""
+    scores, sizes, y, true = lesions(0)
+    (odds,) = _of_share(scores, sizes, Samples(y, np.ones(60), np.ones(60)))
+    # Twice the standard deviations over seeds.
+    assert odds.count == pytest.approx(0.05, abs=0.016)
+    assert odds.coef[0] == pytest.approx(2.5, abs=0.6)
+    assert odds.intercept == pytest.approx(-(2.5**2) / 2, abs=1.4)
+    p = odds.probabilities(scores[:, None], sizes)
+    for low, high in ((0.0, 0.02), (0.02, 0.3), (0.3, 0.7), (0.7, 1.0)):
+        some = (p >= low) & (p < high)
+        error = np.sqrt(p[some].mean() * (1 - p[some].mean()) / some.sum())
+        assert true[some].mean() == pytest.approx(p[some].mean(), abs=4 * error + 0.02)
+
+
+def test_a_share_is_the_mixture_by_hand() -> None:
+    sizes, odds = np.array([3]), np.array([0.2, 1.5, 6.0])
+    f = 0.2 * 2.0 ** np.arange(-2, 3)
+    products = np.prod(1 - f[:, None] + f[:, None] * odds, axis=1)
+    total, chances = CountedTokens(sizes, 0.2)(odds)
+    assert total[0] == pytest.approx(np.log1p(products.mean()))
+    expected = [(products * f * o / (1 - f + f * o)).mean() / (1 + products.mean()) for o in odds]
+    np.testing.assert_allclose(chances, expected)
+
+
+def test_few_tokens_are_no_share() -> None:
+    scores, sizes, y, true = lesions(1)
+    scores = scores - 2.5 * true
+    first = np.cumsum(sizes) - sizes
+    scores[first[y > 0]] += 6  # one of each bag
+    assert _of_share(scores, sizes, Samples(y, np.ones(60), np.ones(60))) == []

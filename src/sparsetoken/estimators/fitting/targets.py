@@ -136,14 +136,17 @@ class Targets:
         """Return about so many samples: whole groups, evenly of each class, in any order of these.
 
         Of each class there are two groups or samples, or all. That of a group is its first one's.
+        Groups are taken until there are as many samples as asked for.
         """
         groups = np.arange(len(self.number)) if self.groups is None else self.groups
-        _, first = np.unique(groups, return_index=True)
+        _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
         of_class, share = self.number[first], min(most / len(self.number), 1.0)
         kept, rng = np.zeros(len(first), dtype=bool), np.random.RandomState(0)
         for c in np.unique(of_class):
             rows = rng.permutation(np.flatnonzero(of_class == c))
-            kept[rows[: max(math.ceil(len(rows) * share), 2)]] = True
+            total = np.cumsum(sizes[rows])
+            enough = int(np.searchsorted(total, math.ceil(total[-1] * share))) + 1
+            kept[rows[: max(enough, 2)]] = True
         return np.flatnonzero(kept[groups])
 
     def in_units(self, scores: Any) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.optimize import minimize
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit, logsumexp, softmax
 
 from sparsetoken.estimators.fitting.attention import AttentionFit
 from sparsetoken.estimators.fitting.targets import Samples
@@ -16,6 +17,7 @@ from sparsetoken.estimators.fitting.task import Task
 
 STRENGTH = 3.0  # standard deviation that a coefficient has beforehand; token scores have about 1
 ROUNDING = 1e-12  # what is left of 1 - p
+SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the mean share of tokens: those that bags may have
 MOST, WORK = 8, 4e6  # counts, and tokens times count squared: some ten seconds of one core
 
 
@@ -27,16 +29,17 @@ class CountedTokens:
     P(y = 1) = E / (1 + E), where E sums over the allowed sets the product of the odds of their
     tokens: the elementary symmetric polynomial e_R(o), or prod_l (1 + o_l) - 1. The probability
     that token l makes its bag positive is the derivative of log(1 + E) in log o_l. In a bag of
-    fewer than R tokens all of them do.
+    fewer than R tokens all of them do. Where a share f of the tokens of a bag does, o_l are ratios
+    of densities, and E = mean_f prod_l (1 - f + f o_l): f differs from bag to bag.
 
     Parameters
     ----------
     sizes : int array of shape (n,)
-    count : int
-        R, or 0 for any number.
+    count : float
+        R, or 0 for any number, or the mean of f, in (0, 1).
     """
 
-    def __init__(self, sizes: Int[np.ndarray, " n"], count: int) -> None:
+    def __init__(self, sizes: Int[np.ndarray, " n"], count: float) -> None:
         self._sizes, self._count = sizes, count
         self._starts = np.cumsum(sizes) - sizes
         self._pairs = list(_pairs(sizes)) if count > 1 else []
@@ -45,12 +48,26 @@ class CountedTokens:
         self, odds: Float[np.ndarray, " N"]
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " N"]]:
         """Return log(1 + E) of each bag and the probability of each token."""
+        if 0 < self._count < 1:
+            return self._by_shares(odds)
         if self._count == 0:
             return np.add.reduceat(np.log1p(odds), self._starts), odds / (1 + odds)
         if self._count == 1:
             total = np.add.reduceat(odds, self._starts)
             return np.log1p(total), odds / np.repeat(1 + total, self._sizes)
         return self._by_products(odds)
+
+    def _by_shares(
+        self, odds: Float[np.ndarray, " N"]
+    ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " N"]]:
+        shares = np.minimum(np.multiply(self._count, SHARES), 0.99)
+        logs = np.stack([np.add.reduceat(np.log1p(f * (odds - 1)), self._starts) for f in shares])
+        total = logsumexp(logs, axis=0) - math.log(len(shares))
+        of_share = expit(total) * softmax(logs, axis=0)
+        of_token = np.zeros_like(odds)
+        for f, chance in zip(shares, of_share, strict=True):
+            of_token += np.repeat(chance, self._sizes) * f * odds / (1 + f * (odds - 1))
+        return np.logaddexp(0, total), of_token
 
     def _by_products(
         self, odds: Float[np.ndarray, " N"]
@@ -59,7 +76,7 @@ class CountedTokens:
 
         All coefficients are >= 0, so that nothing cancels. Derivatives go the same way back.
         """
-        R, kept = self._count, []
+        R, kept = int(self._count), []
         P = np.zeros((R + 1, len(odds)))
         P[0], P[1] = 1, odds
         for left, paired in self._pairs:
@@ -104,8 +121,8 @@ class TokenOdds:
 
     Attributes
     ----------
-    count : int
-        Tokens that make a bag positive, 0 for any number.
+    count : float
+        Tokens that make a bag positive, 0 for any number, below 1 for a share of them.
     coef : array of shape (J,), >= 0
         a.
     intercept : float
@@ -116,7 +133,7 @@ class TokenOdds:
         Mean log-loss of the bags, with the penalty.
     """
 
-    count: int
+    count: float
     coef: Float[np.ndarray, " J"]
     intercept: float
     ceiling: float
@@ -184,7 +201,8 @@ def fit_odds(
     # So many positive bags cannot tell that a probability is higher (rule of succession).
     most = 1 - 1 / (number[positive].sum() + 2)
     if start is None:
-        rate = max(count, 1) * float(1 - (1 - share @ positive) ** (1 / np.median(sizes)))
+        one = float(1 - (1 - share @ positive) ** (1 / np.median(sizes)))
+        rate = max(count, 1) * one
         start = TokenOdds(count, np.full(J, 1 / J), logit(min(rate, 0.9)) - 0.5, 0.9 * most)
     first = np.array([*start.coef, start.intercept, start.ceiling])
     bounds = [(0, None)] * J + [(None, None), (0.01, most)]
@@ -202,7 +220,7 @@ class TokenFit:
     ----------
     w : array of shape (d,)
     odds : list of A TokenOdds
-        Of these scores, for counts 0, 1, ..., A - 1.
+        Of these scores, for the counts that were tried.
     weights : array of shape (A,)
         The probability of each count.
     side : int
@@ -224,7 +242,7 @@ def token_fit(task: Task, fit: AttentionFit) -> TokenFit:
     Each query errs by noise of its own. Scores of tokens are by queries that were found without
     their bag. The coefficients are those of the most probable count; slope, intercept and ceiling
     are fitted for each count. Each of several classes has the query of attention alone, and
-    any number of tokens or one. In bags of one token the odds are those of the bag.
+    any number of tokens, one or a share. In bags of one token the odds are those of the bag.
     """
     samples, readout, sizes = task.samples, fit.readout, task.bags.sizes
     if sizes.max() == 1:
@@ -244,8 +262,8 @@ def token_fit(task: Task, fit: AttentionFit) -> TokenFit:
     a = best.coef / (norm or 1.0)
     along = (scores @ a)[:, None]
     odds = [
-        fit_odds(along, sizes, sided, k, dataclasses.replace(one, coef=norm))
-        for k, one in enumerate(of_both)
+        fit_odds(along, sizes, sided, int(one.count), dataclasses.replace(one, coef=norm))
+        for one in of_both
     ]
     return _averaged(a @ fit.directions, odds, along[:, 0], sizes, sided, side)
 
@@ -259,7 +277,8 @@ def _averaged(
     side: int,
 ) -> TokenFit:
     """Return odds of one score of tokens, with the probability of each count."""
-    weights = _posterior(odds, samples)
+    odds = [*odds, *_of_share(scores, sizes, samples)]
+    weights = _posterior(odds, samples, math.log(max(float(np.median(sizes)) / MOST, 1.0)))
     means = [one.probabilities(scores[:, None], sizes).mean() for one in odds]
     return TokenFit(w, odds, weights, side, float(weights @ means))
 
@@ -270,7 +289,7 @@ def _of_counts(
     samples: Samples,
     most: int = MOST,
 ) -> list[TokenOdds]:
-    """Return odds for any number of tokens and for 1, 2, ..., while counts grow more probable."""
+    """Return odds for any number of tokens, and for 1, 2, ..., while these grow more probable."""
     most = min(most, sizes.max(), max(1, int(np.sqrt(WORK / len(scores)))))
     fits = [fit_odds(scores, sizes, samples, 0)]
     for count in range(1, most + 1):
@@ -282,8 +301,51 @@ def _of_counts(
     return fits
 
 
-def _posterior(odds: Sequence[TokenOdds], samples: Samples) -> Float[np.ndarray, " A"]:
-    """Return probabilities of counts: of the labels, times 1 / count, the prior of a scale."""
-    counts = np.array([max(one.count, 1) for one in odds])
+def _of_share(
+    scores: Float[np.ndarray, " N"], sizes: Int[np.ndarray, " n"], samples: Samples
+) -> list[TokenOdds]:
+    """Return the odds where a share of the tokens of a positive bag makes it one, if many do.
+
+    Equation: token-share. Tokens of negative bags have some law of scores, and those of positive
+    bags have it times m = 1 - f + f exp(a s - A). Labels of bags hardly tell a and f, as many
+    tokens tell each label: they are those of the logistic regression, with odds m, that tells
+    tokens of the two kinds of bags apart. None are returned for a share of MOST tokens or fewer.
+    """
+    number = samples.sample_weight
+    side, of_token = np.repeat(samples.y, sizes), np.repeat(number / sizes, sizes)
+    for sign in (-1, 1):  # as many of each kind
+        of_token[side == sign] /= 2 * of_token[side == sign].sum()
+
+    def objective(v: Float[np.ndarray, " 3"]) -> tuple[float, Float[np.ndarray, " 3"]]:
+        f, z = float(expit(v[2])), v[0] * scores + v[1] + np.log(expit(v[2]))
+        log_m = np.logaddexp(z, np.log1p(-f))
+        slope = -side * of_token * expit(-side * log_m)
+        tilted = slope * np.exp(z - log_m)
+        on_f = (1 - f) * tilted.sum() - f * (1 - f) * (slope * np.exp(-log_m)).sum()
+        value = float(of_token @ np.logaddexp(0, -side * log_m))
+        return value, np.array([tilted @ scores, tilted.sum(), on_f])
+
+    least = logit(1 / sizes.sum())
+    bounds = [(0.0, None), (None, None), (least, -least)]
+    start = [2.0, -2.0, logit(0.05)]
+    a, A, v = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds).x.tolist()
+    f = float(expit(v))
+    if a == 0 or f * np.median(sizes) <= MOST:
+        return []
+    odds = TokenOdds(f, np.array([a]), A, 1.0)
+    total = CountedTokens(sizes, f)(np.exp(np.minimum(a * scores + A, -np.log(ROUNDING))))[0]
+    log_positive = np.log(-np.expm1(np.minimum(-total, -ROUNDING)))
+    loss = -(number / number.sum()) @ np.where(samples.y > 0, log_positive, -total)
+    return [dataclasses.replace(odds, loss=float(loss))]
+
+
+def _posterior(
+    odds: Sequence[TokenOdds], samples: Samples, many: float = 1.0
+) -> Float[np.ndarray, " A"]:
+    """Return probabilities of counts: of the labels, times 1 / count, the prior of a scale.
+
+    A share stands for all counts above MOST: `many` is the sum of 1 / count over these.
+    """
+    prior = [many if 0 < one.count < 1 else 1 / max(one.count, 1) for one in odds]
     losses = np.array([one.loss for one in odds])
-    return softmax(-samples.sample_weight.sum() * losses - np.log(counts))
+    return softmax(-samples.sample_weight.sum() * losses + np.log(prior))
