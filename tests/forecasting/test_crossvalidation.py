@@ -14,8 +14,8 @@ from sparsetoken.bags import as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagPooling, PooledClassifier
 from sparsetoken.estimators.bag_regressor import PooledRegressor
-from sparsetoken.forecasting.measures import clustered_covariance, influences, placements
 from sparsetoken.forecasting.scores import Bootstrap, class_scores, number_scores, wilson
+from sparsetoken.numerics.ranks import clustered_covariance, influences, placements
 
 HALF = norm.isf(0.05)  # of a 90% interval, in standard errors
 

@@ -16,7 +16,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.forecasting.curves import CurveParameters, errors_at, pooled_shift
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, read_labelled
 from sparsetoken.forecasting.learning_curves import assembled, check_sizes
-from sparsetoken.forecasting.measures import Excess, excess_of, placements
+from sparsetoken.forecasting.measures import Excess, excess_of
 from sparsetoken.forecasting.pilot import (
     MODELS,
     ORDERED,
@@ -25,6 +25,7 @@ from sparsetoken.forecasting.pilot import (
     splits_of,
 )
 from sparsetoken.forecasting.posterior import fit_posterior
+from sparsetoken.numerics.ranks import placements
 from sparsetoken.results import StatusCode
 
 BAGS = np.random.default_rng(9).standard_normal((40, 3, 4))

@@ -175,7 +175,7 @@ class PooledForestClassifier(PooledForest, BaseBagClassifier):
         Least and largest features of training bags. Those of new ones are cut to it.
     left_out_scores_ : array of shape (n, 1) or (n, n_classes)
         Out-of-bag scores of the training bags; with groups, out of folds of whole groups.
-    n_bags_, n_features_in_
+    left_out_auc_, n_bags_, n_features_in_
         As for `PooledClassifier`.
 
     See Also

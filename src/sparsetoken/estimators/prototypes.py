@@ -95,7 +95,7 @@ class PrototypeClassifier(Prototypes, BaseBagClassifier):
     bandwidth_ : float
         h.
     coef_ : array of shape (1, P), or (n_classes, P) for more than two classes
-    ridge_, intercept_, classes_, left_out_scores_, n_bags_, n_features_in_
+    ridge_, intercept_, classes_, left_out_scores_, left_out_auc_, n_bags_, n_features_in_
         As for `PooledClassifier`; left-out scores are those of folds.
 
     See Also

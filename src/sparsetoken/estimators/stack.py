@@ -362,7 +362,10 @@ class BagStack(TokenOrder):
         return best if best and weights[best] > 0 else ""
 
     def _off(self) -> bool:
-        return self._silent() or not self.token_coef_.any()
+        return super()._off() or not self.token_coef_.any()
+
+    def _at_chance(self) -> str:
+        return "".join(self._doubts()) or super()._at_chance()
 
     def _silent(self) -> bool:
         """Return whether the constant has all weight."""
