@@ -130,7 +130,7 @@ def test_arguments_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "empty").mkdir()
     for source, told in (
         (tmp_path / "empty", "with files of one ending, of .npy.* got 'none'"),
-        (tmp_path / "none", "a path that ends in"),
+        (tmp_path / "none", "FILE must be a file or a folder that is there"),
         (tmp_path / "none*.npy", "with files of one ending.* got 'none'"),
         ([], "with files of one ending.* got 'none'"),
         ([folder / "notes.txt"], r"got 'files \.txt'"),

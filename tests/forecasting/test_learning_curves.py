@@ -349,7 +349,7 @@ def test_groups_of_one_class_each_are_too_few_below_twenty(P):
     bags = np.random.default_rng(0).standard_normal((4 * P, 3, 4))
     with pytest.raises(InvalidInput) as caught:
         forecast(bags, groups % 2, groups=groups)
-    for words in ("at least 10 of each class", f"{P // 2} of", f"{10 - P // 2} more are needed"):
+    for words in ("at least 10 for a forecast", f"got {P // 2}. ", f"Label {10 - P // 2} more"):
         assert words in str(caught.value)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsetoken.bags.labels import some
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput, closest
 
 LABELS = ("label", "y")
 COORDINATES = ("coords", "coordinates")
@@ -87,6 +87,7 @@ def name_among(
         return found[0]
     if given == "" and not found and not needed:
         return None
-    legal, got = f"with the {kind} {' or '.join(names)}", f"{kind}s {some(known)}"
-    remedy = "{} names another." if option else ""
-    raise InvalidInput(what, legal, got, remedy, *filter(None, [option]))
+    legal, got = f"one with the {kind} {' or '.join(names)}", f"{kind}s {some(known)}"
+    near = closest(names[0], known).strip() if given != "" else ""
+    remedy = f"{near} {{}} names another." if option else near
+    raise InvalidInput(what, legal, got, remedy.strip(), *filter(None, [option]))

@@ -82,7 +82,7 @@ def forecast(
 
     wanted = None if sizes is None else o.listed(sizes)
     seed = o.random_state(seed)
-    data = source.read(file)
+    data = source.read(file, classes=())  # two labels too are in order: False, True
     with first_look(data.bags, data.y, data.groups, ids=data.ids, stacklevel=4) as leaks:
         forecasts = forecasting.forecast(
             data.bags, data.y, wanted, groups=data.groups, random_state=seed
@@ -106,24 +106,38 @@ def score(
     """Score a saved model on labelled bags: accuracies, AUC, log-loss; R^2 and errors of numbers.
 
     Beside the accuracy stand that of always answering with the largest class and the mean over
-    classes (balanced); of two classes the share found of the second (sensitivity) and of the
-    first (specificity). AUC and average precision of more than two classes are means of those of
+    classes (balanced); of two classes the share found of the positive one (sensitivity) and of the
+    other (specificity). The positive one is that of the model, or of --positive; the average
+    precision is of it. AUC and average precision of more than two classes are means of those of
     each class against the rest; they need bags of all classes, the other scores do not. Of the
     bags that the model was fitted to, all are too good: `fit` prints those of left-out bags.
 
     Example: sparsetoken bags score model.skops new.npz
     """
+    from sparsetoken.base.validation import InvalidInput
+
     check_out(out, file, source.sheet)
     estimator = loaded_model(model)
-    data = source.read(file, columns_of_model(estimator, file), empty=not refuse_empty)
-    scores = _class_scores if hasattr(estimator, "classes_") else _number_scores
-    values, why = scores(estimator, data)
+    if source.groups and not source.merge_groups:
+        remedy = "Scores here are of bags; `fit` cross-validates by group too."
+        raise InvalidInput("--groups", "given with --merge-groups", source.groups, remedy)
+    classes = [str(one) for one in getattr(estimator, "classes_", ())]
+    columns = columns_of_model(estimator, file)
+    data = source.read(file, columns, empty=not refuse_empty, classes=classes)
+    if classes:
+        values, why = _class_scores(estimator, data, source.positive)
+    else:
+        values, why = _number_scores(estimator, data)
     title, failure = f"Score of {model}", ""
     if out is not None:
         import numpy as np
 
-        numbers = [np.nan if one is None else one for one in values.values()]
-        failure = written({"score": np.array([*values]), "value": np.array(numbers, float)}, out)
+        named = {name: one for name, one in values.items() if name != "positive"}
+        numbers = [np.nan if one is None else one for one in named.values()]
+        table = {"score": np.array([*named]), "value": np.array(numbers, float)}
+        if "positive" in values:
+            table["positive"] = np.full(len(named), values["positive"])
+        failure = written(table, out)
         values = {**values, "saved": None if failure else str(out)}
     return Answer(title, values, advice=why, shortfall=failure)
 
@@ -144,15 +158,20 @@ def _number_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], 
     return values, [] if len(y) > 1 else ["R^2 is not defined for one bag."]
 
 
-def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], list[str]]:
+def _class_scores(
+    estimator: Any, data: LabelledBags, positive: str
+) -> tuple[dict[str, Any], list[str]]:
     """Return how well a classifier predicts labels, and why an AUC is missing."""
     import numpy as np
     from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
     from sparsetoken.bags.labels import some
     from sparsetoken.base.validation import InvalidInput
+    from sparsetoken.estimators.thresholds import positive_place
 
     classes = estimator.classes_
+    named = {str(one): one for one in classes.tolist()}
+    place = positive_place(named.get(positive, getattr(estimator, "positive", None)), classes)
     unknown = sorted(set(data.classes) - set(map(str, classes.tolist())))
     if unknown:
         legal = f"of the classes of the model, {', '.join(map(str, classes))}"
@@ -171,15 +190,16 @@ def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], l
     elif not two and chances is None:
         why = "those of more than two classes are of probabilities, which MODEL does not give."
     else:
-        truth = y == classes[1] if two else y[:, None] == classes
-        ranks = estimator.decision_function(data.bags) if two else chances
+        truth = y == classes[place] if two else y[:, None] == classes
+        ranks = estimator.decision_function(data.bags) * (2 * place - 1) if two else chances
         auc, precision = roc_auc_score(truth, ranks), average_precision_score(truth, ranks)
     values = {
         "bags": len(y),
+        **({"positive": str(classes[place])} if two else {}),
         "trivial_accuracy": np.unique(y, return_counts=True)[1].max() / len(y),
         "accuracy": (predicted == y).mean(),
         "balanced_accuracy": np.mean(known),
-        **(dict(zip(("specificity", "sensitivity"), recalls, strict=True)) if two else {}),
+        **({"specificity": recalls[1 - place], "sensitivity": recalls[place]} if two else {}),
         "auc": auc,
         "average_precision": precision,
         "log_loss": None if chances is None else log_loss(y, chances, labels=classes),

@@ -55,6 +55,9 @@ class BagClassifier(BagStack, BaseBagClassifier):
         `sparsetoken.bags.Bags`; a classifier of rows follows a `BagPooling`, as
         ``make_pipeline(BagPooling(), KNeighborsClassifier())``. Their held-out scores are log
         odds in a cross-validation.
+    exclude : sequence of str
+        Names of members to leave out, in all forms of the tokens, as ``("size",)``: then trees do
+        not see the logarithm of the size either.
     class_weight : dict, "balanced" or None
         Weights of the classes. Those of two classes move the log odds as other class rates would,
         and leave the order of the bags as it is; so does what sample weights of one class have in
@@ -151,11 +154,13 @@ class BagClassifier(BagStack, BaseBagClassifier):
         progress: bool = True,
         threshold: Threshold = "auto",
         positive: Any = None,
+        exclude: Sequence[str] = (),
     ) -> None:
         self.members = members
         self.class_weight = class_weight
         self.threshold = threshold
         self.positive = positive
+        self.exclude = exclude
         self.n_folds = n_folds
         self.random_state = random_state
         self.progress = progress
@@ -192,6 +197,15 @@ class BagClassifier(BagStack, BaseBagClassifier):
                 self.threshold, chances, targets.number == place, targets.weight, targets.groups
             )
         return self._doubts()
+
+    def _of_fit(self) -> list[str]:
+        """Say which members have what weight, and where the line to the positive class is."""
+        lines = super()._of_fit()
+        if len(self.classes_) == 2:
+            name = self.classes_[positive_place(self.positive, self.classes_)]
+            line = f"Predicted {name}, the positive class, from a probability of "
+            lines.append(f"{line}{self.threshold_:.3g} on.")
+        return lines
 
     def _without_weights(self, training: Training) -> Training:
         """Return a training in which weights of two classes do not count.

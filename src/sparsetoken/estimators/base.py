@@ -33,6 +33,7 @@ from sparsetoken.estimators.inputs import (
     first_look,
     generator_of,
     read_bags,
+    warn_of_padding,
 )
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.numerics.ranks import auc_interval
@@ -162,7 +163,9 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
 
     def _read(self, X: Any) -> Bags:
         check_is_fitted(self)
-        return read_bags(self, X, reset=False, empty=True)
+        bags = read_bags(self, X, reset=False, empty=True)
+        warn_of_padding(bags, stacklevel=5)
+        return bags
 
     def _scores_of(self, X: Any) -> Float[np.ndarray, "n K"]:
         """Return the scores of bags in any form, of which some may be without a token."""
@@ -228,7 +231,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
 
     class_weight: ClassWeight
     classes_: Shaped[np.ndarray, " C"]
-    left_out_auc_: Annotated[Float[np.ndarray, 3], NOT_FINITE]
+    left_out_auc_: Annotated[Float[np.ndarray, " 3"], NOT_FINITE]
     loss: Loss | str = "logistic"
 
     def _sizes(self) -> dict[str, int]:

@@ -27,6 +27,7 @@ from sparsetoken.estimators.fitting.stacking import (
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import LARGEST_SAMPLE
+from sparsetoken.estimators.inputs import weights_of
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 
 VALUES = 1 << 26  # of other forms of tokens that members are fitted to: a copy of 512 MB
@@ -65,6 +66,7 @@ class BagStack(TokenOrder):
     """An average of a constant, linear estimators of bags, trees, and members of a user."""
 
     members: Sequence[tuple[str, Any]]
+    exclude: Sequence[str]
     progress: bool
     member_names_: list[str]
     member_losses_: Annotated[Float[np.ndarray, "M 1"], NOT_FINITE]
@@ -136,6 +138,9 @@ class BagStack(TokenOrder):
             planned.append(("statistics", kinds["statistics"], whole))
             sample = self._part("tokens", whole, LARGEST_SAMPLE)
             planned.append(("prototypes", kinds["prototypes"], sample))
+        excluded = self._excluded()
+        kinds["forest"].with_sizes = "size" not in excluded
+        planned = [one for one in planned if excluded.isdisjoint({one[0], one[0].split(" of ")[0]})]
 
         # Members, with scores of bags that they have not seen.
         constant = kinds[CONSTANT].fit(bags, targets.given, sample_weight=targets.weight)
@@ -212,7 +217,7 @@ class BagStack(TokenOrder):
         weighted = not (weight == weight[0]).all()
 
         def fitted(rows: Bool[np.ndarray, " n"]) -> Any:
-            given = {"sample_weight": weight[rows]} if weighted else {}
+            given = weights_of(member, weight[rows]) if weighted else {}
             return clone(member).fit(bags[rows], y[rows], **given)
 
         left_out = np.empty((len(y), len(self._names())))
@@ -256,6 +261,14 @@ class BagStack(TokenOrder):
             if not isinstance(name, str) or not hasattr(member, method):
                 raise InvalidInput("members", legal, f"{name!r}: {type(member).__name__}")
         return pairs
+
+    def _excluded(self) -> set[str]:
+        """Return the members to leave out, or raise `InvalidInput`."""
+        given = self.exclude
+        if isinstance(given, str) or not {*given} <= {*TAKEN[1:]}:
+            legal = f"a sequence of names among {', '.join(TAKEN[1:])}"
+            raise InvalidInput("exclude", legal, given)
+        return {*given}
 
     def _predicts(self) -> str:
         return "predict" if isinstance(self, RegressorMixin) else "predict_proba"

@@ -80,7 +80,7 @@ def auc_interval(
     scores: Float[np.ndarray, "n K"],
     number: Int[np.ndarray, " n"],
     groups: Int[np.ndarray, " n"] | None = None,
-) -> Float[np.ndarray, 3]:
+) -> Float[np.ndarray, " 3"]:
     """Return an AUC and its 90% interval (E. R. DeLong et al., 1988), over groups if there are any.
 
     Without an error of pairs, as where all are in order, it is that of scores by chance.
