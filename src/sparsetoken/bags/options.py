@@ -51,7 +51,7 @@ class Options(NamedTuple):
         )
         own = [name for name in found if name is not None]
         if len(set(own)) < len(own):
-            raise InvalidInput(what, "with a column each for ids, labels and groups", own)
+            raise InvalidInput(what, "one with a column each for ids, labels and groups", own)
         return found
 
     def given(self) -> tuple[Any, Any]:
