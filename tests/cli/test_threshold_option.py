@@ -42,7 +42,7 @@ def test_fit_draws_the_line_where_the_classifier_does(weak, tmp_path, word, thre
     fitted, own = load(out), BagClassifier(threshold=threshold, random_state=0).fit(X, y)
     assert json.loads(found.stdout)["threshold"] == fitted.threshold_ == own.threshold_ < 0.3
     np.testing.assert_array_equal(fitted.predict(X), own.predict(X))
-    line = f"Predicted yes from a probability of {own.threshold_:.3g} on"
+    line = f"Predicted yes, the positive class, from a probability of {own.threshold_:.3g} on."
     assert line in invoke(*words).stdout.splitlines()
 
 

@@ -68,7 +68,7 @@ def joined(found: LabelledBags, options: Options) -> LabelledBags:
     except pandas.errors.MergeError:
         twice = valued["id"][valued["id"].duplicated()].unique().tolist()
         told = f"two that differ for {some(twice)}"
-        raise InvalidInput(what, "one with one row for each bag", told) from None
+        raise InvalidInput(what, "one with a row for each bag", told) from None
     lacking = both["id"][both["_merge"] == "left_only"].tolist()
     extra = sorted(set(rows["id"]) - set(ids))
     kept = np.flatnonzero(both["_merge"] == "both").tolist()
