@@ -127,6 +127,9 @@ def fit(
             )
             for name, one in made.items()
         }
+    if not numbers and not isnan((known := found[model].bags.scores["auc"]).value):
+        # Members and weights were chosen by the scores of the fit: this AUC knows nothing of them.
+        fitted.left_out_auc_ = np.array(known)
     failure = ""
     if out is not None:
         try:

@@ -106,6 +106,8 @@ class PooledClassifier(Pooled, BaseBagClassifier):
     left_out_auc_ : array of shape (3,)
         Of a classifier: the AUC of these scores, of more than two classes the mean of each against
         the rest, and the ends of its 90% interval, over groups if there are any; nan without them.
+        Where a fit chooses by these scores, as `BagClassifier` does, it is somewhat too good;
+        ``sparsetoken bags fit`` puts that of its cross-validation in its place.
     n_bags_ : float
         The effective sample size, (sum w)^2 / sum w^2 of the sample weights w; n if they are equal.
     n_groups_ : int or None
