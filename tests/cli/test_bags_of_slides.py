@@ -118,6 +118,8 @@ def test_refusals_name_what_helps(slides: Path, sheet: list[Any], tmp_path: Path
     told = run("fit", slides / "slides", "--sheet", few, "--labels", "stage", *words[2:]).stderr
     assert "with the column stage" in told
     assert "--labels names another" in told
+    told = run("fit", tmp_path / "nowhere", "--sheet", few, *words).stderr
+    assert "FILE must be a file or a folder that is there" in told
     told = run("fit", slides / "slides", *sheet, "--dataset", "feats").stderr
     assert "--dataset names the array" in told
     told = run("fit", slides / "slides", "--labels", "grade").stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -264,8 +264,9 @@ class BagStack(TokenOrder):
 
     def _excluded(self) -> set[str]:
         """Return the members to leave out, or raise `InvalidInput`."""
-        given = self.exclude
-        if isinstance(given, str) or not {*given} <= {*TAKEN[1:]}:
+        given: Any = self.exclude
+        names = isinstance(given, Collection) and not isinstance(given, str)
+        if not (names and all(one in TAKEN[1:] for one in given)):
             legal = f"a sequence of names among {', '.join(TAKEN[1:])}"
             raise InvalidInput("exclude", legal, given)
         return {*given}
