@@ -219,7 +219,7 @@ def told_padding(bags: Bags) -> str:
     Two bags or more must end so. Zeros that another token of their bag follows are data, and then
     those at the ends may be too.
     """
-    if bags.common_size in (None, 1):
+    if bags.common_size in (None, 0, 1):
         return ""
     last = ~bags.tokens[bags.offsets[1:] - 1].any(axis=1)
     count = int(np.count_nonzero(last))
