@@ -275,7 +275,7 @@ def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
         (BAGS, Y, {"sizes": []}, ["sizes", "one number"]),
         (BAGS, Y, {"sizes": "80"}, ["sizes", "[200, 400]"]),
         (BAGS, np.arange(40) % 3, {}, ["two classes", "3 classes", "one class with the rest"]),
-        (BAGS[:14], Y[:14], {}, ["at least 10", "7 of class", "3 more are needed"]),
+        (BAGS[:14], Y[:14], {}, ["at least 10", "got 7. Label 3 more"]),
         (np.ones((40, 3, 4)), Y, {}, ["not all equal"]),
         (1e300 * BAGS, Y, {}, ["values up to", "Scale"]),
     ],
