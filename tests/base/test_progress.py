@@ -154,6 +154,6 @@ def test_a_fit_counts_its_members(bars):
         st.BagClassifier(progress=progress).fit(X, y)
     *looks, (what, total, done) = counts(bars)
     assert [one for one, *_ in looks] == ["bags looked at"]  # for leaks
-    # Trees, mean tokens, maxima, attention in two forms, deviations and prototypes.
-    assert (what, total) == ("fits", 7)
-    assert done == pytest.approx(7)
+    # Trees, mean tokens, maxima, attention in two forms, deviations, two of prototypes.
+    assert (what, total) == ("fits", 8)
+    assert done == pytest.approx(8)

@@ -114,6 +114,7 @@ ILLEGAL: dict[str, dict[object, str]] = {
     "n_folds": {1: "n_folds must be an integer >= 2"},
     "n_estimators": {0: "n_estimators must be an integer >= 1"},
     "standardize": {"no": "standardize must be True or False"},
+    "centred": {"no": "centred must be True or False"},
     "random_state": {
         "now": "random_state must be None, a numpy.random.RandomState or an int",
         -1: "an integer from 0 to 2**32 - 1; got -1",

@@ -219,8 +219,8 @@ def test_a_token_of_the_first_class_is_found() -> None:
 
 def test_three_classes(three: Fitted) -> None:
     model, bags, names = three
-    assert model.weights_.shape == (12, 1)  # a shift of 6 deviations makes tails heavy
-    assert model.contributions(bags).shape == (150, 12, 3)
+    assert model.weights_.shape == (13, 1)  # a shift of 6 deviations makes tails heavy
+    assert model.contributions(bags).shape == (150, 13, 3)
     np.testing.assert_allclose(
         model.contributions(bags).sum(axis=1) + model.intercept_, model.decision_function(bags)
     )

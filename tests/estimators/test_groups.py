@@ -18,7 +18,6 @@ from sparsetoken.estimators import (
     NoisyOrClassifier,
     PooledClassifier,
     PooledForestClassifier,
-    PrototypeClassifier,
     QueryWarning,
     TokenTransformer,
 )
@@ -48,7 +47,6 @@ def patients(seed=0, P=30, shift=1.0, each=4):
         BagClassifier,  # of which the others are members
         AttentionClassifier,
         PooledClassifier,
-        PrototypeClassifier,
         NoisyOrClassifier,
         pytest.param(PooledForestClassifier, marks=pytest.mark.slow),
     ],

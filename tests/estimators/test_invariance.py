@@ -35,7 +35,7 @@ def scores_of(model: BaseEstimator, X: object) -> np.ndarray:
     """
     scores = model.decision_function(X)[:, None]
     if isinstance(model, BagClassifier):
-        smooth = [name != "forest" for name in model.member_names_]
+        smooth = ["forest" not in name for name in model.member_names_]
         scores = np.concatenate([scores, model.member_scores(X)[:, smooth]], axis=1)
     return scores
 

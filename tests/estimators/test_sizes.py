@@ -49,11 +49,12 @@ def test_normal_scores_are_of_a_sample_where_all_are_too_many(
     assert "sample" not in whole.summary()
     monkeypatch.setattr(stack, "VALUES", 200 * 80)
     model = BagClassifier(progress=False).fit(X, y)
-    assert {n for name, n in sampled(model).items() if " of " in name} == {200}
-    assert {n for name, n in sampled(model).items() if " of " not in name} == {300}
+    copied = " of normal scores"
+    assert {n for name, n in sampled(model).items() if copied in name} == {200}
+    assert {n for name, n in sampled(model).items() if copied not in name} == {300}
     used = [model.member_names_[m] for m in np.flatnonzero(model.weights_[:, 0])]
     few = [name for name in used if f"{name} is fitted to a sample of 200" in model.summary()]
-    assert few == [name for name in used if " of " in name]  # other forms of the tokens
+    assert few == [name for name in used if copied in name]
     # Bags outside the sample are scored by the fit to it, those inside it when they are left out.
     rows = read_classes(as_bags(X), y, None, None).sampled(200)
     assert np.bincount(y[rows]).tolist() == [100, 100]
@@ -120,7 +121,7 @@ def test_members_are_left_out_by_name() -> None:
     X[y == 1, 0, 0] += 5
     every = BagClassifier().fit(X, y).member_names_
     found = BagClassifier(exclude=["attention", "forest"]).fit(X, y).member_names_
-    gone = ["forest", "attention", "attention of centred tokens"]
+    gone = ["forest", "forest of prototypes", "attention", "attention of centred tokens"]
     assert found == [name for name in every if name not in gone]
     alone = BagClassifier(exclude=["attention of centred tokens"]).fit(X, y)
     assert "attention" in alone.member_names_

@@ -10,13 +10,14 @@ from scipy.special import ndtri
 from scipy.stats import beta
 
 from sparsetoken import BagClassifier, forecast
-from sparsetoken.bags import as_bags
+from sparsetoken.bags import Bags, as_bags
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import PooledClassifier
 from sparsetoken.forecasting.curves import CurveParameters, errors_at, pooled_shift
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, read_labelled
 from sparsetoken.forecasting.learning_curves import assembled, check_sizes
-from sparsetoken.forecasting.measures import Excess, excess_of
+from sparsetoken.forecasting.measures import Excess, excess_of, spreads
 from sparsetoken.forecasting.pilot import (
     MODELS,
     ORDERED,
@@ -49,6 +50,14 @@ def test_the_contract(clear):
     assert clear.gain > clear.gain_error > 0 == clear.heavy_tails
     for name in ("gain", "gain_error", "within_bag", "heavy_tails"):
         assert values[name] == getattr(clear, name)
+
+
+@pytest.mark.filterwarnings("error")
+def test_tokens_by_themselves_keep_the_names_of_the_columns():
+    plain = as_bags(BAGS)
+    named = Bags(plain.tokens, plain.offsets, list("abcd"))
+    found = [spreads(PooledClassifier().fit(bags, Y), bags, bags) for bags in (plain, named)]
+    assert np.array_equal(*found)
 
 
 def test_shown_as_text_table_and_picture(clear):

@@ -20,7 +20,7 @@ from sparsetoken.estimators.linear import PooledClassifier, VectorizedLinearClas
 from sparsetoken.estimators.noisy_or import NoisyOrClassifier
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.pooling import BagPooling
-from sparsetoken.estimators.prototypes import PrototypeClassifier
+from sparsetoken.estimators.similarities import BagSimilarities
 from sparsetoken.estimators.token_table import token_table
 from sparsetoken.estimators.token_transformer import TokenTransformer
 
@@ -29,12 +29,12 @@ __all__ = [
     "BagClassifier",
     "BagPooling",
     "BagRegressor",
+    "BagSimilarities",
     "EmptyBagWarning",
     "NoisyOrClassifier",
     "PaddingWarning",
     "PooledClassifier",
     "PooledForestClassifier",
-    "PrototypeClassifier",
     "QueryWarning",
     "TokenNormalScores",
     "TokenTransformer",

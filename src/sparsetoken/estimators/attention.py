@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import warnings
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_log_mean_exp, segment_mean, segment_softmax
-from sparsetoken.base.validation import integer
+from sparsetoken.base.validation import integer, truth
 from sparsetoken.estimators.base import (
     Auto,
     BaseBagClassifier,
@@ -24,6 +25,7 @@ from sparsetoken.estimators.base import (
 )
 from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.linear_fit import require_smooth
+from sparsetoken.estimators.fitting.standard_tokens import less_means
 from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.inputs import QueryWarning
 from sparsetoken.losses import Loss
@@ -91,6 +93,7 @@ class Attention(TokenOrder, ReadoutEstimator):
     """The score of a bag is (1/s) log mean_l exp(s <x_l, w>) + b."""
 
     temperature: float | Auto
+    centred: bool = False
     exponent_: Float[np.ndarray, " K"]
     sharpness_: Float[np.ndarray, " K"]
     gain_: Annotated[Float[np.ndarray, " K"], NOT_FINITE]
@@ -101,6 +104,8 @@ class Attention(TokenOrder, ReadoutEstimator):
         temperature = auto_or_positive("temperature", self.temperature)
         bags, several = training.bags, bool(training.bags.sizes.max() > 1)
         training, _, _ = self._in_folds(training, needed=several)
+        if training.centred != truth("centred", self.centred):
+            training = dataclasses.replace(training, centred=self.centred)
         given = not isinstance(temperature, str)
         fits = training.attended(temperature) if given else training.attention
         self._keep_readouts([fit.readout for fit in fits], training)
@@ -108,7 +113,7 @@ class Attention(TokenOrder, ReadoutEstimator):
         self.exponent_ = np.array([fit.exponent / scale for fit in fits], bags.dtype)
         self.sharpness_ = np.array([fit.sharpness for fit in fits])
         self.gain_ = np.array([fit.gain for fit in fits])
-        products = bags.tokens @ self.coef_.T
+        products = self._raw(bags)
         self.token_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
         gains = zip(self._names(), self.gain_.tolist(), strict=True)
         return [self._no_gain(*one) for one in gains if several and not one[1] > 1]
@@ -120,11 +125,14 @@ class Attention(TokenOrder, ReadoutEstimator):
             "BagClassifier or BagRegressor, which weigh both."
         )
 
-    def _products(self, bags: Bags) -> Float[np.ndarray, "N K"]:
-        """Return <x_l, w> of each token."""
+    def _raw(self, bags: Bags) -> Float[np.ndarray, "N K"]:
+        """Return <x_l, w> of each token, or <x_l - mean of its bag, w>."""
         products = bags.tokens @ self._in(bags, self.coef_).T
+        return less_means(products.T, bags).T if self.centred else products
+
+    def _products(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         # A token unlike all of training says no more than the most telling one there.
-        return np.clip(products, *self._in(bags, self.token_range_))
+        return np.clip(self._raw(bags), *self._in(bags, self.token_range_))
 
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         return self._products(bags) * self._in(bags, self.exponent_)
@@ -182,6 +190,9 @@ class AttentionClassifier(Attention, BaseBagClassifier):
     ----------
     temperature : float or "auto"
         > 0, standard deviation of the token scores s <x_l, w>.
+    centred : bool
+        Whether x_l is the token less the mean of its bag, which a shift that all tokens of a bag
+        share does not move.
     ridge : float or "auto"
         > 0, penalty (ridge/2) |s w|^2 in the scale of standardised tokens; ``auto`` tries three
         by the standard deviation that token scores may have.
@@ -232,8 +243,10 @@ class AttentionClassifier(Attention, BaseBagClassifier):
         standardize: bool = True,
         class_weight: ClassWeight = None,
         random_state: RandomState = 0,
+        centred: bool = False,
     ) -> None:
         self.temperature = temperature
+        self.centred = centred
         self.ridge = ridge
         self.loss = loss
         self.n_folds = n_folds

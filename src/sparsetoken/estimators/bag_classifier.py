@@ -21,8 +21,8 @@ from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import PooledClassifier
-from sparsetoken.estimators.prototypes import PrototypeClassifier
-from sparsetoken.estimators.stack import BagStack, Part, TokenForm, best_form
+from sparsetoken.estimators.similarities import Similar
+from sparsetoken.estimators.stack import CENTRED, BagStack, Part, TokenForm, best_form
 from sparsetoken.estimators.thresholds import (
     Threshold,
     check_threshold,
@@ -31,12 +31,19 @@ from sparsetoken.estimators.thresholds import (
 )
 
 
+class SimilarityClassifier(Similar, BaseBagClassifier):
+    """Logistic regression on similarities to prototypes."""
+
+    class_weight: ClassWeight = None
+
+
 class BagClassifier(BagStack, BaseBagClassifier):
     """An average of classifiers of bags, weighted by how well they predict held-out bags.
 
     The members are the class rate (``constant``), logistic regression on the logarithm of the size
-    of a bag where sizes differ, `PooledForestClassifier`, `PrototypeClassifier`, and
-    `PooledClassifier` of mean (``mean``), max (``maxima``) and ``statistics``. These of mean and
+    of a bag where sizes differ, `PooledForestClassifier`, logistic regression (``prototypes``) and
+    trees (``forest of prototypes``) on `BagSimilarities`, and `PooledClassifier` of mean
+    (``mean``), max (``maxima``) and ``statistics``. These of mean and
     max, and `AttentionClassifier`, are fitted to the tokens and, where columns have heavy tails, to
     their normal scores (`TokenNormalScores`); attention also to the tokens less the mean of their
     bag, which a shift that all tokens of a bag share does not move. The score of a bag is
@@ -45,8 +52,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     sum 1, and give held-out scores the least mean loss: stacking, or the super learner. Weights
     found without a tenth of the bags say how much of this is noise, and leave so much to the class
     rate. Beyond 6.7e7 values of tokens members of other forms are fitted to a sample of bags, or
-    groups, whose size `summary` says; bags outside the sample count as held out. Prototypes are
-    fitted to about 1000 bags at most.
+    groups, whose size `summary` says; bags outside the sample count as held out.
 
     Parameters
     ----------
@@ -118,6 +124,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
         -1 where single tokens make a bag one of the first class, else 1.
     normal_scores_ : TokenNormalScores or None
         What makes the normal scores; None if no column has heavy tails.
+    similarities_ : BagSimilarities or None
+        What makes the similarities to prototypes; None for bags of one token.
     classes_, left_out_scores_, left_out_auc_, n_bags_, n_features_in_
         As for `PooledClassifier`; left-out scores are averages with these weights.
 
@@ -183,8 +191,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
                 "mean": PooledClassifier(),
                 "maxima": PooledClassifier("max"),
                 "attention": AttentionClassifier(),
+                CENTRED: AttentionClassifier(centred=True),
                 "statistics": PooledClassifier("statistics"),
-                "prototypes": PrototypeClassifier(),
+                "prototypes": SimilarityClassifier(),
+                "forest of prototypes": PooledForestClassifier(),
             },
         )
         self._keep_tokens(best_form(forms))

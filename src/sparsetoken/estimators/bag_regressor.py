@@ -15,8 +15,8 @@ from sparsetoken.estimators.fitting.task import Pool
 from sparsetoken.estimators.fitting.training import Training
 from sparsetoken.estimators.forest import PooledForest
 from sparsetoken.estimators.linear import Pooled
-from sparsetoken.estimators.prototypes import Prototypes
-from sparsetoken.estimators.stack import BagStack, TokenForm, best_form
+from sparsetoken.estimators.similarities import Similar
+from sparsetoken.estimators.stack import CENTRED, BagStack, TokenForm, best_form
 
 
 class _Part(BaseBagRegressor):
@@ -25,7 +25,6 @@ class _Part(BaseBagRegressor):
     temperature: float | Auto = "auto"
     n_folds = 8
     n_estimators = 100
-    n_prototypes = 200
     random_state: RandomState = 0
 
 
@@ -36,19 +35,22 @@ class PooledRegressor(Pooled, _Part):
         self.pool = pool
 
 
+class SimilarityRegressor(Similar, _Part):
+    """Least squares on similarities to prototypes."""
+
+
 class AttentionRegressor(Attention, _Part):
     """Attention by least squares."""
+
+    def __init__(self, centred: bool = False) -> None:
+        self.centred = centred
 
 
 class ForestRegressor(PooledForest, _Part):
     """Trees for numbers; a split takes a third of all features."""
 
 
-class PrototypeRegressor(Prototypes, _Part):
-    """Least squares on similarities to tokens of training bags."""
-
-
-MEMBERS = (PooledRegressor, AttentionRegressor, ForestRegressor, PrototypeRegressor)
+MEMBERS = (PooledRegressor, SimilarityRegressor, AttentionRegressor, ForestRegressor)
 
 
 class BagRegressor(BagStack, BaseBagRegressor):
@@ -127,8 +129,10 @@ class BagRegressor(BagStack, BaseBagRegressor):
                 "mean": PooledRegressor(),
                 "maxima": PooledRegressor("max"),
                 "attention": AttentionRegressor(),
+                CENTRED: AttentionRegressor(centred=True),
                 "statistics": PooledRegressor("statistics"),
-                "prototypes": PrototypeRegressor(),
+                "prototypes": SimilarityRegressor(),
+                "forest of prototypes": ForestRegressor(),
             },
         )
         best = best_form(forms)

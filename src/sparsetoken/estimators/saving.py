@@ -160,9 +160,14 @@ def _check_fitted(name: str, model: Any, remedy: str) -> None:
 
 def _own_types() -> set[str]:
     from sparsetoken import estimators
+    from sparsetoken.estimators.bag_classifier import SimilarityClassifier
     from sparsetoken.estimators.bag_regressor import MEMBERS
 
-    kinds = [*(getattr(estimators, name) for name in estimators.__all__), *MEMBERS]
+    kinds = [
+        *(getattr(estimators, name) for name in estimators.__all__),
+        SimilarityClassifier,
+        *MEMBERS,
+    ]
     return {f"{kind.__module__}.{kind.__qualname__}" for kind in kinds if isinstance(kind, type)}
 
 

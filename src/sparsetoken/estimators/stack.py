@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,7 +14,6 @@ from scipy.special import log_expit, log_softmax
 from sklearn.base import RegressorMixin, clone
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_mean
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import Attention, TokenOrder
@@ -24,11 +24,12 @@ from sparsetoken.estimators.fitting.stacking import (
     shrunk_weights,
     temperature,
 )
+from sparsetoken.estimators.fitting.standard_tokens import less_means
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.training import Training
-from sparsetoken.estimators.forest import LARGEST_SAMPLE
 from sparsetoken.estimators.inputs import weights_of
 from sparsetoken.estimators.normal_scores import TokenNormalScores
+from sparsetoken.estimators.similarities import BagSimilarities
 
 VALUES = 1 << 26  # of other forms of tokens that members are fitted to: a copy of 512 MB
 LEAST = 100  # bags that they are fitted to all the same
@@ -36,11 +37,12 @@ LEAST_CHANCE = 1e-6  # probability that a member of a user is taken to give at l
 CONSTANT = "constant"
 POOLED = ("mean", "maxima", "attention")
 CENTRED = "attention of centred tokens"
-TAKEN = (CONSTANT, "size", "forest", *POOLED, CENTRED, "statistics", "prototypes")
+PROTOTYPES = ("prototypes", "forest of prototypes")
+TAKEN = (CONSTANT, "size", "forest", *POOLED, CENTRED, "statistics", *PROTOTYPES)
 
 TokenForm = Literal["tokens", "normal scores", "centred tokens"]
 """What attention acts on; centred tokens are tokens less the mean of their bag."""
-Form = TokenForm | Literal["log sizes", "bags"]
+Form = TokenForm | Literal["log sizes", "similarities", "bags"]
 """What a member acts on: the last is for members of a user, by the methods of scikit-learn."""
 
 
@@ -78,6 +80,7 @@ class BagStack(TokenOrder):
     side_: Int[np.ndarray, " K"]
     token_form_: TokenForm
     normal_scores_: TokenNormalScores | None
+    similarities_: BagSimilarities | None
     _forms: dict[str, Form]
 
     def _sizes(self) -> dict[str, int]:
@@ -117,9 +120,11 @@ class BagStack(TokenOrder):
         whole = Part("tokens", np.arange(len(bags)), training)
         forms = [whole]
         self.normal_scores_ = _normal_scores(bags, targets, rng) if several else None
+        self.similarities_ = None
         most = max(int(VALUES / bags.tokens.size * len(bags)), LEAST)
         if several:
-            forms.append(self._part("centred tokens", whole, most))
+            centred = training.of(bags, centred=True)
+            forms.append(Part("centred tokens", whole.rows, centred))
         if self.normal_scores_ is not None:
             forms.append(self._part("normal scores", whole, most))
         planned: list[tuple[str, Any, Part]] = []
@@ -128,16 +133,23 @@ class BagStack(TokenOrder):
         kinds["forest"].random_state = rng.randint(2**31 - 1)
         planned.append(("forest", kinds["forest"], whole))
         for part in forms:
+            if part.form == "centred tokens":  # their mean is 0
+                planned.append((CENTRED, kinds[CENTRED], part._replace(form="tokens")))
+                continue
             more = "" if part is whole else f" of {part.form}"
-            # The mean of centred tokens is 0.
-            names = ("attention",) if part.form == "centred tokens" else POOLED
-            names = names if several else POOLED[:1]
+            names = POOLED if several else POOLED[:1]
             planned += [(name + more, clone(kinds[name]), part) for name in names]
         if several:
-            kinds["prototypes"].random_state = rng.randint(2**31 - 1)
             planned.append(("statistics", kinds["statistics"], whole))
-            sample = self._part("tokens", whole, LARGEST_SAMPLE)
-            planned.append(("prototypes", kinds["prototypes"], sample))
+            similarities = BagSimilarities(random_state=rng.randint(2**31 - 1))
+            self.similarities_ = similarities.fit(bags, sample_weight=targets.weight)
+            similar = self._part("similarities", whole)
+            columns = self.similarities_.prototype_bags_
+            similar = similar._replace(
+                training=dataclasses.replace(similar.training, column_bags=columns)
+            )
+            kinds[PROTOTYPES[1]].random_state = rng.randint(2**31 - 1)
+            planned += [(name, kinds[name], similar) for name in PROTOTYPES]
         excluded = self._excluded()
         kinds["forest"].with_sizes = "size" not in excluded
         planned = [one for one in planned if excluded.isdisjoint({one[0], one[0].split(" of ")[0]})]
@@ -310,15 +322,14 @@ class BagStack(TokenOrder):
             yield self._averaged(scores, float(self.member_temperature_[place]))
 
     def _formed(self, bags: Bags, form: Form) -> Bags:
-        """Return what members act on; a logarithm of a size is a bag of one token."""
+        """Return what members act on; log sizes and similarities are bags of one token."""
         if form == "log sizes":
             sizes = np.log(bags.sizes)[:, None].astype(bags.dtype)
             return Bags(sizes, np.arange(len(bags) + 1))
+        if form == "similarities" and self.similarities_ is not None:
+            return Bags(self.similarities_.transform(bags), np.arange(len(bags) + 1))
         if form == "normal scores" and self.normal_scores_ is not None:
             return self.normal_scores_.transform(bags)
-        if form == "centred tokens":
-            moved = np.repeat(segment_mean(bags.tokens, bags.offsets), bags.sizes, axis=0)
-            return bags.with_tokens(np.subtract(bags.tokens, moved, out=moved), bags.feature_names)
         return bags
 
     def member_scores(self, X: Any) -> np.ndarray:
@@ -386,8 +397,10 @@ class BagStack(TokenOrder):
         return not self.weights_[1:].any()
 
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
-        form = self._formed(bags, self.token_form_)
-        return form.tokens @ self._in(form, self.token_coef_).T
+        centred = self.token_form_ == "centred tokens"
+        form = bags if centred else self._formed(bags, self.token_form_)
+        scores = form.tokens @ self._in(form, self.token_coef_).T
+        return less_means(scores.T, bags).T if centred else scores
 
     def _all_of_it(self) -> str:
         """Return what the weights are of."""

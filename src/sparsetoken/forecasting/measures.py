@@ -57,7 +57,8 @@ def spreads(classifier: PooledClassifier, negative: Bags, bags: Bags) -> Float[n
 
 
 def _variances(classifier: PooledClassifier, bags: Bags) -> Float[np.ndarray, " n"]:
-    tokens = Bags(bags.tokens, np.arange(len(bags.tokens) + 1))  # each a bag of its own
+    places = np.arange(len(bags.tokens) + 1)
+    tokens = Bags(bags.tokens, places, bags.feature_names)  # each a bag of its own
     scores = np.split(classifier.decision_function(tokens), bags.offsets[1:-1])
     return np.array([one.var(ddof=1) if len(one) > 1 else np.nan for one in scores])
 

@@ -9,7 +9,11 @@ import pytest
 
 from sparsetoken.bags import as_bags
 from sparsetoken.estimators.fitting import standard_tokens
-from sparsetoken.estimators.fitting.standard_tokens import StandardTokens, mean_and_variance
+from sparsetoken.estimators.fitting.standard_tokens import (
+    CentredTokens,
+    StandardTokens,
+    mean_and_variance,
+)
 
 
 @pytest.mark.parametrize("far", [0.5, 1000.0])
@@ -28,6 +32,30 @@ def test_products_are_those_of_tokens_less_their_mean(far: float, standardize: b
     np.testing.assert_allclose(tokens.projected(Q), (z @ Q).T, **near)
     float32 = weights.astype(np.float32)
     np.testing.assert_allclose(tokens.summed(float32), float32.astype(float) @ z, **near)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_centred_tokens_are_those_of_a_centred_copy(standardize: bool) -> None:
+    rng = np.random.default_rng(0)
+    given = [rng.standard_normal((size, 3)) + 10 * rng.standard_normal(3) for size in (2, 5, 4)]
+    for one in given:
+        one[:, 2] = 0.1  # a constant column
+    weight, groups = np.array([1.0, 0.5, 2.0]), np.array([0, 1, 1])
+    copied = StandardTokens.of(as_bags([x - x.mean(axis=0) for x in given]), weight, standardize)
+    tokens = CentredTokens.of(as_bags(given), weight, standardize)
+    Q, weights = rng.standard_normal((3, 2)), rng.standard_normal((2, 11))
+    pairs = [
+        (tokens.scale, copied.scale),
+        (tokens.means, copied.means),
+        (tokens.largest, copied.largest),
+        (tokens.deviations, copied.deviations),
+        (tokens.variance, copied.variance),
+        (tokens.variance_without(weight, groups), copied.variance_without(weight, groups)),
+        (tokens.projected(Q), copied.projected(Q) + (copied.centre @ Q)[:, None]),
+        (tokens.summed(weights), copied.summed(weights) + np.outer(weights.sum(1), copied.centre)),
+    ]
+    for found, exact in pairs:  # in float64, a few roundings of tokens of order 10
+        np.testing.assert_allclose(found, exact, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("chunk", [2, 6, 1 << 18])

@@ -16,7 +16,7 @@ from scipy.linalg import eigh
 
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.fitting.linear_fit import fit_linear
-from sparsetoken.estimators.fitting.standard_tokens import CHUNK, StandardTokens
+from sparsetoken.estimators.fitting.standard_tokens import CHUNK, StandardTokens, less_means
 from sparsetoken.estimators.fitting.targets import Samples
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
@@ -43,8 +43,7 @@ def unit_queries(
     norm = np.linalg.norm(Q, axis=0)
     unit = Q / np.where(norm > 0, norm, 1.0)
     tokens, dtype = task.tokens, task.bags.dtype
-    offset = np.array([tokens.offset(q) for q in unit.T])
-    scores = task.bags.tokens @ tokens.coefficients(unit.T).T.astype(dtype) + offset.astype(dtype)
+    scores = tokens.projected(unit).T + (tokens.centre @ unit).astype(dtype)
     spread = np.array([task.spread(column) for column in scores.T])
     scale = np.where(spread > 0, spread, 1.0)
     scores /= scale.astype(dtype)
@@ -138,9 +137,8 @@ def spectral(
         found.append(vectors[:, np.argsort(-np.abs(values))[:2]])
     queries = []
     for V in np.stack(found, axis=2).swapaxes(0, 1):
-        u = task.tokens.projected(V).T
-        u -= np.repeat(segment_mean(u, bags.offsets), bags.sizes, axis=0)
-        third = segment_mean(u**3, bags.offsets)
+        u = less_means(task.tokens.projected(V), bags)
+        third = segment_mean((u**3).T, bags.offsets)
         queries.append(V * np.where(np.einsum("sn,ns->s", contrasts, third) < 0, -1.0, 1.0))
     return queries
 

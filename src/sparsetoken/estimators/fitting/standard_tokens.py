@@ -20,7 +20,7 @@ from sparsetoken.bags.segments import (
     segment_min,
     weighted_sum,
 )
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import truth
 
 CHUNK = 1 << 18  # values worked on together: 2 MB in float64
 NEAR = 0.9  # of the mean square of a column is that of its mean: three standard deviations
@@ -53,9 +53,7 @@ class StandardTokens:
         InvalidInput
             If `standardize` is neither True nor False.
         """
-        if not isinstance(standardize, (bool, np.bool_)):
-            raise InvalidInput("standardize", "True or False", standardize)
-        if not standardize:
+        if not truth("standardize", standardize):
             return cls(bags, np.zeros(bags.dimension), np.ones(bags.dimension))
         share = np.repeat(weight / (weight @ bags.sizes), bags.sizes)
         mean, variance = mean_and_variance(bags.tokens, share)
@@ -72,9 +70,14 @@ class StandardTokens:
         return -float(self.mean @ (v / self.scale))
 
     @functools.cached_property
+    def _mean_tokens(self) -> Float[np.ndarray, "n d"]:
+        """The mean of the tokens of each bag as they are given."""
+        return segment_mean(self.bags.tokens, self.bags.offsets)
+
+    @property
     def means(self) -> Float[np.ndarray, "n d"]:
         """The mean token of each bag."""
-        return (segment_mean(self.bags.tokens, self.bags.offsets) - self.mean) / self.scale
+        return (self._mean_tokens - self.mean) / self.scale
 
     @functools.cached_property
     def largest(self) -> Float[np.ndarray, "n d"]:
@@ -92,7 +95,7 @@ class StandardTokens:
     def deviations(self) -> Float[np.ndarray, "n d"]:
         """The standard deviation of each column within each bag."""
         tokens, offsets = self.bags.tokens, self.bags.offsets
-        return segment_deviation(tokens, segment_mean(tokens, offsets), offsets) / self.scale
+        return segment_deviation(tokens, self._mean_tokens, offsets) / self.scale
 
     def variance_without(
         self, weight: Float[np.ndarray, " n"], groups: Int[np.ndarray, " n"]
@@ -154,6 +157,59 @@ class StandardTokens:
         if later:
             total -= weights.sum(axis=1, dtype=float)[:, None] * centre
         return total / self.scale
+
+
+class CentredTokens(StandardTokens):
+    """Tokens less the mean of their bag, standardised; of them too only x is stored.
+
+    Their products with a direction are those of x, less the mean of these within the bag.
+    """
+
+    @classmethod
+    def of(cls, bags: Bags, weight: Float[np.ndarray, " n"], standardize: object) -> CentredTokens:
+        """As that of `StandardTokens`, of variances within bags."""
+        plain = StandardTokens.of(bags, weight, standardize)
+        if plain.learned is None:
+            return cls(bags, plain.mean, plain.scale)
+        share = weight * bags.sizes / (weight @ bags.sizes)
+        deviation = plain.scale * np.sqrt(share @ np.square(plain.deviations))
+        scale = scales(deviation, plain.mean, bags.dtype)
+        return cls(bags, np.zeros_like(plain.mean), scale, scale == deviation)
+
+    @property
+    def means(self) -> Float[np.ndarray, "n d"]:
+        """The mean token of each bag: 0."""
+        return np.zeros_like(self._mean_tokens)
+
+    @functools.cached_property
+    def largest(self) -> Float[np.ndarray, "n d"]:
+        """The largest value of each column within each bag."""
+        return (segment_max(self.bags.tokens, self.bags.offsets) - self._mean_tokens) / self.scale
+
+    @functools.cached_property
+    def variance(self) -> float:
+        """The mean variance of the columns of z."""
+        sizes = self.bags.sizes / len(self.bags.tokens)
+        return float((sizes @ np.square(self.deviations)).mean()) or 1.0
+
+    @property
+    def centre(self) -> Float[np.ndarray, " d"]:
+        """What `projected` and `summed` leave out: nothing."""
+        return np.zeros_like(self.mean)
+
+    def projected(self, directions: Float[np.ndarray, "d k"]) -> Float[np.ndarray, "k N"]:
+        """Return the products of z with directions."""
+        return less_means(super().projected(directions), self.bags)
+
+    def summed(self, weights: Float[np.ndarray, "k N"]) -> Float[np.ndarray, "k d"]:
+        """Return the weighted sums of z."""
+        return super().summed(less_means(weights, self.bags))
+
+
+def less_means(scores: Float[np.ndarray, "k N"], bags: Bags) -> Float[np.ndarray, "k N"]:
+    """Return scores of tokens less their mean within each bag."""
+    means = np.add.reduceat(scores, bags.offsets[:-1], axis=1, dtype=np.float64) / bags.sizes
+    return scores - np.repeat(means.astype(scores.dtype), bags.sizes, axis=1)
 
 
 def chunks(tokens: Float[np.ndarray, "N d"]) -> Iterator[slice]:

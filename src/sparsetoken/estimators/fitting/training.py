@@ -12,7 +12,7 @@ from jaxtyping import Int
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.fitting.attention import AttentionFit, attend
-from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
+from sparsetoken.estimators.fitting.standard_tokens import CentredTokens, StandardTokens
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
@@ -30,6 +30,10 @@ class Training:
     ridge : float or "auto"
     standardize : bool
         Whether columns of the tokens are scaled.
+    centred : bool
+        Whether tokens are less the mean of their bag.
+    column_bags : int array of shape (d,), optional
+        The bag that each column was made from, where it was made from one.
     folds : int array of shape (n,), optional
         The fold of each bag. Estimators that need folds and are given none choose their own.
     more_folds : list of int arrays of shape (n,)
@@ -43,10 +47,12 @@ class Training:
     standardize: bool
     folds: Int[np.ndarray, " n"] | None = None
     more_folds: Sequence[Int[np.ndarray, " n"]] = ()
+    centred: bool = False
+    column_bags: Int[np.ndarray, " d"] | None = None
 
-    def of(self, bags: Bags) -> Training:
+    def of(self, bags: Bags, *, centred: bool = False) -> Training:
         """Return the same with other tokens of the bags, and without more folds."""
-        return dataclasses.replace(self, bags=bags, more_folds=())
+        return dataclasses.replace(self, bags=bags, more_folds=(), centred=centred)
 
     def take(self, rows: Int[np.ndarray, " k"]) -> Training:
         """Return that of some bags, without folds."""
@@ -61,7 +67,8 @@ class Training:
     @functools.cached_property
     def tokens(self) -> StandardTokens:
         """The tokens, standardised."""
-        return StandardTokens.of(self.bags, self.targets.weight, self.standardize)
+        kind = CentredTokens if self.centred else StandardTokens
+        return kind.of(self.bags, self.targets.weight, self.standardize)
 
     @functools.cached_property
     def tasks(self) -> list[Task]:
