@@ -94,7 +94,9 @@ def _class_scores(estimator: Any, data: LabelledBags, positive: str) -> tuple[Sc
         if means is None or (means[:, 0] % 1).any():
             why = "bags of one differ in label" if chances is not None else "no probabilities"
             return values, [*told, f"No scores by group: {why}."]
-        y, chances = means[:, 0].astype(int), means[:, 1:]
+        y = means[:, 0].astype(int)
+        sums = means[:, 1:].sum(axis=1, keepdims=True)  # of float32 they are only near 1
+        chances = means[:, 1:] / sums
         predicted = chances.argmax(axis=1)
         if two:
             line = getattr(estimator, "threshold_", 0.5)
@@ -112,7 +114,7 @@ def _of_classes(
     y: Int[np.ndarray, " n"],
     predicted: Int[np.ndarray, " n"],
     chances: Float[np.ndarray, "n C"] | None,
-    ranks: Float[np.ndarray, n * K] | None,
+    ranks: np.ndarray | None,
     classes: Shaped[np.ndarray, " C"],
     place: int,
 ) -> Scores:
