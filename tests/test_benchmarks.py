@@ -22,6 +22,7 @@ pytestmark = [
         ("agreement.py", "readouts", "networks", "convergence", "stated"),
         ("bags.py", "--sets", "made", "model", "tokens"),
         ("real_tokens.py",),
+        ("sensitivities.py",),
         ("depth.py", "--hops", "1"),
         ("speed.py", "theory_point", "trial_attention_logistic", "estimator_fit"),
     ],

@@ -130,7 +130,10 @@ def test_an_array_by_bag_needs_one_possible_order() -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ("sic", "frame must be with the column sic; got 'columns slide, a, b, c, d, sick'"),
+        (
+            "sic",
+            "frame must be one with the column sic; got 'columns slide, a.*Did you mean sick",
+        ),
         ("slide", "with a column each for ids, labels and groups"),
         ({"s9": 1}, "labels must be one for each bag; got 'none for s3, s5, "),
         ([0, 1], r"one for each of 12 bags or 36 tokens, or a mapping"),

@@ -66,6 +66,9 @@ def test_the_size() -> None:
     bags = [rng.standard_normal((30 + int(i % 2), 2)) for i in range(60)]
     for labels in (LABELS, 1 - LABELS):
         assert _told(bags, labels) == f"{APART}the number of tokens"
+        assert find_leaks(as_bags(bags), labels)[0].endswith(
+            'exclude=("size",) leaves out what is fitted to the number of tokens.'
+        )
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -108,7 +108,8 @@ def test_an_embedding_may_be_one_column_of_lists(tmp_path: Path) -> None:
 def test_bad_frames() -> None:
     frame = to_frame(_bags())
     with pytest.raises(
-        InvalidInput, match=r"frame must be with the column slide; got .columns bag, x0.*bag= name"
+        InvalidInput,
+        match=r"frame must be one with the column slide; got .columns bag, x0.*bag= name",
     ):
         from_frame(frame, bag="slide")
     with pytest.raises(InvalidInput, match="different ones of x0, x1, x2; got 'x0, x9'"):

@@ -130,7 +130,7 @@ def test_arguments_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "empty").mkdir()
     for source, told in (
         (tmp_path / "empty", "with files of one ending, of .npy.* got 'none'"),
-        (tmp_path / "none", "a path that ends in"),
+        (tmp_path / "none", "FILE must be a file or a folder that is there"),
         (tmp_path / "none*.npy", "with files of one ending.* got 'none'"),
         ([], "with files of one ending.* got 'none'"),
         ([folder / "notes.txt"], r"got 'files \.txt'"),
@@ -265,3 +265,25 @@ def test_groups_are_packed_and_read(tmp_path: Path) -> None:
             labels=None,
             groups={"normal_1": 0, "tumour_1": 1},
         )
+
+
+def test_columns_that_were_packed_are_found_by_their_names(tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    rows = [f"{name},{label},P{k}" for k, (name, label) in enumerate(LABELS.items())]
+    sheet.write_text("\n".join(["slide,diagnosis,case_id", *rows]))
+    asked = {"labels": "diagnosis", "groups": "case_id"}
+    where = pack(slides(tmp_path), tmp_path / "slides.bags", sheet=sheet, **asked)
+    for given in (asked, {}, {"labels": "y", "groups": "groups"}):
+        found = read(where, **given)
+        assert found.y.tolist() == ["no", "yes", "yes"]
+        assert found.groups.tolist() == ["P1", "P2", "P0"]
+    with pytest.raises(InvalidInput, match=r"with the array case; got .* groups= names another"):
+        read(where, groups="case")
+    with pytest.raises(InvalidInput, match="with the array grade; "):
+        read(where, labels="grade")
+
+
+def test_a_folder_that_is_not_there_is_said_to_be_none(tmp_path: Path) -> None:
+    for name in ("slides", "slides.csv", "slides.docx"):
+        with pytest.raises(InvalidInput, match="FILE must be a file or a folder that is there"):
+            read(tmp_path / name)

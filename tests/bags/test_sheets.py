@@ -84,7 +84,7 @@ def test_rows_of_one_bag_must_agree(tmp_path: Path) -> None:
     folder = slides(tmp_path, "a", "b")
     same = read(folder, sheet=sheet(tmp_path, "a,1", "b,0", "a.svs,1"))
     assert same.y.tolist() == [1, 0]
-    told = "sheet labels.csv must be with one row for each bag; got 'two that differ for a'"
+    told = "sheet labels.csv must be one with a row for each bag; got 'two that differ for a'"
     with pytest.raises(InvalidInput, match=told):
         read(folder, sheet=sheet(tmp_path, "a,1", "b,0", "a,0"))
 

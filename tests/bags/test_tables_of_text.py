@@ -156,7 +156,9 @@ def test_texts_are_no_tokens(cells: tuple[str, ...], tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_groups_is_said_of_groups(tmp_path: Path) -> None:
     path = table(tmp_path, HEAD, *ROWS)
-    with pytest.raises(InvalidInput, match=r"with the column pat; got .*groups= names another"):
+    with pytest.raises(
+        InvalidInput, match=r"with the column pat; got .*Did you mean patient\? groups= names"
+    ):
         read(path, groups="pat")
     with pytest.raises(InvalidInput, match=r"groups must be the same .*; got 'two in bag s1"):
         read(path, groups="a")

@@ -114,12 +114,14 @@ def test_refusals_name_what_helps(slides: Path, sheet: list[Any], tmp_path: Path
     for command in (("pack", "--out", tmp_path / "p"), ("fit",)):
         told = run(command[0], slides / "slides", *command[1:], "--sheet", few, *words).stderr
         assert "1 of 48 bags without a row or value: 023b" in told
-        assert "partial=True leaves such out" in told
+        assert "--partial leaves such out" in told
     told = run("fit", slides / "slides", "--sheet", few, "--labels", "stage", *words[2:]).stderr
     assert "with the column stage" in told
-    assert "labels= names another" in told
+    assert "--labels names another" in told
+    told = run("fit", tmp_path / "nowhere", "--sheet", few, *words).stderr
+    assert "FILE must be a file or a folder that is there" in told
     told = run("fit", slides / "slides", *sheet, "--dataset", "feats").stderr
-    assert "dataset= names the array" in told
+    assert "--dataset names the array" in told
     told = run("fit", slides / "slides", "--labels", "grade").stderr
     assert "labels and groups must be in a sheet" in told
     assert "labels" in told
@@ -181,7 +183,7 @@ def test_slides_that_are_left_out_are_named(
     assert (found.stderr, json.loads(found.stdout)["bags"]) == (told, 47)
     refused = run("score", model, *words[:-1]).stderr
     assert "NaN or infinity in 000a.npz" in refused
-    assert "skip_invalid=True leaves such out" in refused
+    assert "--skip-invalid leaves such out" in refused
 
 
 def test_tokens_as_json(slides: Path, model: Path) -> None:

@@ -4,11 +4,17 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.metrics import average_precision_score, balanced_accuracy_score, roc_auc_score
+from sklearn.metrics import (
+    average_precision_score,
+    balanced_accuracy_score,
+    r2_score,
+    roc_auc_score,
+)
 
 from command_line import invoke
 from sparsetoken import AttentionClassifier, BagClassifier
-from sparsetoken.estimators.saving import save
+from sparsetoken.estimators.bag_regressor import PooledRegressor
+from sparsetoken.estimators.saving import load, save
 
 
 def run(*words):
@@ -97,3 +103,54 @@ def test_two_classes_of_which_one_has_one_bag(saved, tmp_path):
     said = run("fit", tmp_path / "one.npz", *options)
     assert said.exit_code == 0
     assert json.loads(said.stdout)["scores"]["pooled"]["accuracy"]["value"] == 44 / 45
+
+
+def test_groups_are_scored_by_the_mean_probabilities_of_their_bags(saved, tmp_path):
+    _, _, X, names = saved
+    two, patients = np.where(names == "a", "a", "b"), np.arange(45) % 9
+    model = BagClassifier(threshold=0.6, positive="a", progress=False).fit(X, two)
+    save(model, tmp_path / "m.skops")
+    np.savez(tmp_path / "bags.npz", X=X, y=two, patient=patients)
+    words = ("score", tmp_path / "m.skops", tmp_path / "bags.npz", "--groups", "patient")
+    found = json.loads(run(*words, "--json").stdout)
+    chances = np.array([model.predict_proba(X)[patients == k].mean(axis=0) for k in range(9)])
+    truth = np.array([two[patients == k][0] for k in range(9)])
+    of_groups = found["group_scores"]
+    assert of_groups["groups"] == 9
+    assert of_groups["auc"] == pytest.approx(roc_auc_score(truth == "a", chances[:, 0]))
+    assert of_groups["sensitivity"] == np.mean(chances[truth == "a", 0] >= 0.6)
+    assert of_groups["specificity"] == np.mean(chances[truth == "b", 0] < 0.6)
+    assert "group scores sensitivity" in run(*words).stdout
+    run(*words, "--out", tmp_path / "scores.csv")
+    assert "\ngroup_auc," in (tmp_path / "scores.csv").read_text()
+    np.savez(tmp_path / "bags.npz", X=X, y=two, patient=np.arange(45) // 9)
+    said = run(*words, "--json")
+    assert "group_scores" not in json.loads(said.stdout)
+    assert said.stderr == "No scores by group: bags of one differ in label.\n"
+
+
+def test_groups_of_numbers_are_scored_by_their_means(saved, tmp_path):
+    X, patients = saved[2], np.arange(45) // 5
+    y = X.mean(axis=(1, 2)) + 0.1 * np.random.default_rng(0).standard_normal(45)
+    model = PooledRegressor().fit(X, y)
+    save(model, tmp_path / "m.skops")
+    np.savez(tmp_path / "bags.npz", X=X, y=y, groups=patients)
+    found = json.loads(run("score", tmp_path / "m.skops", tmp_path / "bags.npz", "--json").stdout)
+    means = [np.bincount(patients, one) / 5 for one in (y, model.predict(X))]
+    assert found["group_scores"]["r2"] == pytest.approx(r2_score(*means))
+
+
+def test_a_model_that_is_no_better_than_chance_says_so_on_the_command_line(tmp_path):
+    """Of noise; the AUC of the cross-validation is that of the saved model."""
+    X, y = np.random.default_rng(1).standard_normal((40, 5, 4)), np.arange(40) % 2
+    out, path = tmp_path / "m.skops", tmp_path / "noise.npz"
+    np.savez(path, X=X, y=y)
+    words = ("--model", "attention", "--folds", 3, "--out", out, "--json")
+    fitted = run("fit", path, *words)
+    values, chance = json.loads(fitted.stdout), "No better than chance: the 90% interval"
+    assert chance in values["summary"]
+    assert fitted.stderr.count(chance) == 1
+    assert load(out).left_out_auc_.tolist() == list(values["scores"]["attention"]["auc"].values())
+    told = run("tokens", out, path, "--json")
+    assert told.exit_code == 0
+    assert told.stderr.count(chance) == 1

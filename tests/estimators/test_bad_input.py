@@ -142,6 +142,12 @@ ILLEGAL: dict[str, dict[object, str]] = {
         "best": "threshold must be 'auto', a probability",
         1.5: "a probability in (0, 1)",
     },
+    "positive": {"maybe": "positive must be one of the two classes, 0 or 1"},
+    "exclude": {
+        3: "exclude must be a sequence of names among size, forest, mean",
+        "size": "a sequence of names",
+        ("constant",): "a sequence of names",
+    },
     "progress": {},  # any value is true or false
 }
 
@@ -207,6 +213,10 @@ def test_zero_padding_is_told() -> None:
         data = X.copy()
         data[0, 1] = 0  # a token of zeros that another one follows: zeros are data
         PooledClassifier().fit(data, y)
+        model = PooledClassifier().fit(list(X[:, :2]), y)
+        model.predict(X[:3])
+    with pytest.warns(PaddingWarning, match="6 of 20 bags end in tokens of zeros"):
+        model.predict_proba(X)
     X[:, 3] = 0
     with pytest.warns(PaddingWarning, match="20 of 20 bags end in tokens of zeros"):
         PooledClassifier().fit(X, y)

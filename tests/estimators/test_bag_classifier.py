@@ -137,8 +137,10 @@ def test_a_constant_is_a_warning() -> None:
     rng = np.random.default_rng(0)
     with pytest.warns(QueryWarning, match="Class 1: no member predicts left-out bags better"):
         model = BagClassifier().fit(rng.standard_normal((40, 5, 4)), np.arange(40) % 2)
-    told = "Fitted to 40 bags, taken as independent."
-    assert model.summary().splitlines() == ["Class 1: constant 100%.", told]
+    first, positive, doubt, last = model.summary().splitlines()
+    assert (first, last) == ("Class 1: constant 100%.", "Fitted to 40 bags, taken as independent.")
+    assert "1, the positive class, from a probability of 0.5" in positive
+    assert "no member predicts left-out bags better" in doubt
 
 
 def test_products_of_columns_are_seen() -> None:

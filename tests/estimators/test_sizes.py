@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sparsetoken import BagClassifier
+from sparsetoken import BagClassifier, BagRegressor
 from sparsetoken.bags import as_bags
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import stack
 from sparsetoken.estimators.fitting.targets import read_classes
 
@@ -98,3 +99,35 @@ def test_a_sample_holds_whole_groups_of_every_class(monkeypatch: pytest.MonkeyPa
     assert abs(np.mean((model.left_out_scores_[:, 0] > 0) == groups % 2) - 0.5) < 0.12
     assert abs(model.score(new + more, groups % 2) - 0.5) < 0.12
     assert min(sampled(model).values()) == 100
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+@pytest.mark.parametrize("kind", [BagClassifier, BagRegressor])
+def test_sizes_are_left_out(kind: type) -> None:
+    """Each bag repeats one token, so that nothing but the size tells the classes apart."""
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    bags = [np.repeat(rng.standard_normal((1, 3)), 5 + 9 * label, axis=0) for label in y]
+    usual = kind(progress=False).fit(bags, y)
+    assert usual.weights_[usual.member_names_.index("size"), 0] > 0.5
+    model = kind(progress=False, exclude=("size",)).fit(bags, y)
+    assert "size" not in model.member_names_
+    assert model.members_["forest"].feature_range_.shape == (2, 4 * 3)
+    grown = [np.repeat(bag[:1], 40, axis=0) for bag in bags]
+    said = model.predict_proba if kind is BagClassifier else model.predict
+    np.testing.assert_allclose(said(bags), said(grown))
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+def test_members_are_left_out_by_name() -> None:
+    X, y = np.random.default_rng(0).standard_normal((30, 4, 3)), np.arange(30) % 2
+    X[y == 1, 0, 0] += 5
+    every = BagClassifier().fit(X, y).member_names_
+    found = BagClassifier(exclude=["attention", "forest"]).fit(X, y).member_names_
+    gone = ["forest", "forest of prototypes", "attention", "attention of centred tokens"]
+    assert found == [name for name in every if name not in gone]
+    alone = BagClassifier(exclude=["attention of centred tokens"]).fit(X, y)
+    assert "attention" in alone.member_names_
+    for wrong in ("size", ["sizes"], ["constant"]):
+        with pytest.raises(InvalidInput, match="exclude must be a sequence of names among size, "):
+            BagClassifier(exclude=wrong).fit(X, y)

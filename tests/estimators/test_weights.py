@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags
-from sparsetoken.estimators import PooledClassifier
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import BagPooling, PooledClassifier
 from sparsetoken.estimators.fitting.queries import unit_queries
 from sparsetoken.estimators.fitting.standard_tokens import StandardTokens
 from sparsetoken.estimators.fitting.targets import Samples
@@ -120,3 +123,24 @@ def test_balanced_counts_positives_like_the_rest(draw: Draw, rates: tuple[int, .
     np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-6)
     plain = PooledClassifier(ridge=0.1, standardize=False).fit(bags, y)
     assert np.abs(plain.decision_function(bags) - expected).min() > 0.1
+
+
+def test_weights_reach_the_last_step_of_a_pipeline() -> None:
+    X, y = np.random.default_rng(0).standard_normal((40, 4, 3)), np.arange(40) % 2
+    X[y == 1, 0, 0] += 3
+    weight = np.random.default_rng(1).integers(1, 4, 40).astype(float)
+    inner = make_pipeline(BagPooling(), LogisticRegression())
+    model = BagClassifier([("own", Pipeline([("all", inner)]))], class_weight={0: 1, 1: 1})
+    own = model.fit(X, y, sample_weight=weight).members_["own"]
+    rows = X.mean(axis=1)
+    # Weights of two classes count within each: their sums are the numbers of bags they amount to.
+    scaled = weight.copy()
+    for c in range(2):
+        one = weight[y == c]
+        scaled[y == c] *= one.sum() / np.square(one).sum()
+    expected = LogisticRegression().fit(rows, y, scaled)
+    np.testing.assert_allclose(own[-1][-1].coef_, expected.coef_, rtol=1e-5)
+    refused = make_pipeline(BagPooling(), KNeighborsClassifier())
+    with pytest.raises(InvalidInput, match=r"a member must be fitted .*; got 'KNeighborsClassif"):
+        BagClassifier([("own", refused)]).fit(X, y, sample_weight=weight)
+    BagClassifier([("own", refused)]).fit(X, y, sample_weight=np.full(40, 2.0))  # all alike

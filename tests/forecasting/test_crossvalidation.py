@@ -14,8 +14,8 @@ from sparsetoken.bags import as_bags
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagPooling, PooledClassifier
 from sparsetoken.estimators.bag_regressor import PooledRegressor
-from sparsetoken.forecasting.measures import clustered_covariance, influences, placements
 from sparsetoken.forecasting.scores import Bootstrap, class_scores, number_scores, wilson
+from sparsetoken.numerics.ranks import clustered_covariance, influences, placements
 
 HALF = norm.isf(0.05)  # of a 90% interval, in standard errors
 
@@ -54,7 +54,18 @@ def test_predictions_are_those_of_scikit_learn(weak, model):
     assert found.groups is None
     frame = found.to_frame()
     assert frame["probability_b"].tolist() == chances[:, 1].tolist()
-    assert "sensitivity" in str(found)
+    assert found.positive == "b"
+    assert "sensitivity (b)" in str(found)
+    turned = st.cross_validated(
+        model, bags, y, random_state=3, progress=False, positive="a", groups=np.arange(90)
+    )
+    whole = st.cross_validated(model, bags, y, random_state=3, progress=False, groups=np.arange(90))
+    for by in ("bags", "groups"):
+        one, other = (getattr(half, by).scores for half in (turned, whole))
+        assert one["sensitivity"] == other["specificity"]
+        assert one["specificity"] == other["sensitivity"]
+        assert one["auc"] == other["auc"]
+    assert "specificity (b)" in str(turned)
     assert "accuracy  0." in str(found).replace("balanced ", "")
 
 
@@ -171,3 +182,17 @@ def test_refusals(weak):
             st.cross_validated(model, bags, y)
     with pytest.raises(InvalidInput, match="folds must be an integer >= 2"):
         st.cross_validated(PooledClassifier(), bags, y, folds=1)
+
+
+def test_the_positive_class_is_that_of_the_model(weak, monkeypatch):
+    bags, y, _ = weak
+    model = PooledClassifier()
+    monkeypatch.setattr(PooledClassifier, "positive", "a", raising=False)
+    assert st.cross_validated(model, bags, y, folds=2, progress=False).positive == "a"
+    found = st.cross_validated(model, bags, y, folds=2, progress=False, positive="b")
+    assert found.positive == "b"
+    with pytest.raises(InvalidInput, match="positive must be one of the two classes, 'a' or 'b'"):
+        st.cross_validated(model, bags, y, positive="c", progress=False)
+    three = np.array(list("abc"))[np.arange(90) % 3]
+    monkeypatch.undo()
+    assert st.cross_validated(model, bags, three, folds=2, progress=False).positive is None

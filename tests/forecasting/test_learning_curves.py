@@ -17,7 +17,7 @@ from sparsetoken.estimators import PooledClassifier
 from sparsetoken.forecasting.curves import CurveParameters, errors_at, pooled_shift
 from sparsetoken.forecasting.inputs import BagLaw, Labelled, read_labelled
 from sparsetoken.forecasting.learning_curves import assembled, check_sizes
-from sparsetoken.forecasting.measures import Excess, excess_of, placements, spreads
+from sparsetoken.forecasting.measures import Excess, excess_of, spreads
 from sparsetoken.forecasting.pilot import (
     MODELS,
     ORDERED,
@@ -26,6 +26,7 @@ from sparsetoken.forecasting.pilot import (
     splits_of,
 )
 from sparsetoken.forecasting.posterior import fit_posterior
+from sparsetoken.numerics.ranks import placements
 from sparsetoken.results import StatusCode
 
 BAGS = np.random.default_rng(9).standard_normal((40, 3, 4))
@@ -283,7 +284,7 @@ def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
         (BAGS, Y, {"sizes": []}, ["sizes", "one number"]),
         (BAGS, Y, {"sizes": "80"}, ["sizes", "[200, 400]"]),
         (BAGS, np.arange(40) % 3, {}, ["two classes", "3 classes", "one class with the rest"]),
-        (BAGS[:14], Y[:14], {}, ["at least 10", "7 of class", "3 more are needed"]),
+        (BAGS[:14], Y[:14], {}, ["at least 10", "got 7. Label 3 more"]),
         (np.ones((40, 3, 4)), Y, {}, ["not all equal"]),
         (1e300 * BAGS, Y, {}, ["values up to", "Scale"]),
     ],
@@ -357,7 +358,7 @@ def test_groups_of_one_class_each_are_too_few_below_twenty(P):
     bags = np.random.default_rng(0).standard_normal((4 * P, 3, 4))
     with pytest.raises(InvalidInput) as caught:
         forecast(bags, groups % 2, groups=groups)
-    for words in ("at least 10 of each class", f"{P // 2} of", f"{10 - P // 2} more are needed"):
+    for words in ("at least 10 for a forecast", f"got {P // 2}. ", f"Label {10 - P // 2} more"):
         assert words in str(caught.value)
 
 

@@ -7,14 +7,8 @@ from sklearn.metrics import roc_auc_score
 
 from sparsetoken.bags import as_bags
 from sparsetoken.estimators import PooledClassifier
-from sparsetoken.forecasting.measures import (
-    auc,
-    excess,
-    excess_of,
-    influences,
-    placements,
-    spreads,
-)
+from sparsetoken.forecasting.measures import excess, excess_of, spreads
+from sparsetoken.numerics.ranks import auc, influences, placements
 
 
 def test_placements_count_pairs_and_halve_ties():

@@ -64,7 +64,7 @@ def _name_of_tokens(path: Path, arrays: Arrays, dataset: str) -> str:
     if dataset.strip("/") in arrays:
         return dataset.strip("/")
     if dataset or len(found) != 1:
-        legal = f"with an array {dataset or ' or '.join(FEATURES)}"
+        legal = f"one with an array {dataset or ' or '.join(FEATURES)}"
         legal += "" if dataset else ", or one array alone beside coords"
         got = _shapes(arrays) or "no array"
         raise InvalidInput(f"FILE {path}", legal, got, "{} names the array.", "dataset=")

@@ -206,13 +206,13 @@ def _reader_of(source: Any) -> Callable[[Any, Options], LabelledBags]:
         return from_packed if (source / f"{TOKENS}.npy").is_file() else _from_slides
     if not source.exists() and glob.has_magic(str(source)):
         return _from_slides
+    if not source.exists():
+        raise InvalidInput("FILE", "a file or a folder that is there", str(source))
     ending = source.suffix.lower()
     if ending not in (*TABLES, *ARRAYS):
         legal = f"a folder, or a path that ends in {', '.join((*TABLES, *ARRAYS))}"
         remedy = "Write arrays with numpy.savez, tables as CSV or Parquet."
         raise InvalidInput("FILE", legal, str(source), remedy)
-    if not source.exists():
-        raise InvalidInput("FILE", "a file that is there", str(source))
     require_regular("FILE", source)
     if ending in TABLES:
         return _from_table
@@ -247,8 +247,8 @@ def _from_slides(source: Any, options: Options) -> LabelledBags:
     """Return the bags of files with one each, whose tokens are not read yet."""
     if options.labels is not None or options.groups:
         legal = "in a sheet or a mapping from ids, where each file is a bag"
-        remedy = "{} takes a table with ids and labels; {} reads bags alone."
-        raise InvalidInput("labels and groups", legal, "no sheet", remedy, "sheet=", "labels=None")
+        remedy = "{} takes a table with ids and labels."
+        raise InvalidInput("labels and groups", legal, "no sheet", remedy, "sheet=")
     if options.columns is not None:
         raise InvalidInput("columns", "None where each file is a bag", options.columns)
     paths, ids = files_of(source)

@@ -116,6 +116,8 @@ def find_leaks(
             f"Each of these alone tells the classes apart: {some(names[apart].tolist())}. If one "
             "is a label, an id, a time or an order of collection, leave it out of the tokens."
         )
+        if apart[-1]:  # which no choice of columns leaves out
+            told[-1] += ' exclude=("size",) leaves out what is fitted to the number of tokens.'
     if pairs:
         named = some([f"{own[i]} and {own[j]}" for i, j in pairs])
         told.append(

@@ -24,6 +24,10 @@ TOKENS = "tokens"
 be y, groups, coordinates and columns."""
 
 
+NAMES = "names"
+"""The columns that y and groups of a packed folder were, "" where none were named."""
+
+
 class _Arrays(NamedTuple):
     path: Path
     names: Collection[str]
@@ -76,8 +80,10 @@ def from_packed(path: Path, options: Options) -> LabelledBags:
     inside = [one.stem for one in path.glob("*.npy")]
     arrays = _Arrays(path, inside, lambda name: _stored(path / f"{name}.npy"))
     tokens, offsets, ids = (arrays.find("", name, needed=True) for name in _ALWAYS)
-    y = arrays.find(options.labels, "y", "labels=", needed=True)
-    groups = arrays.find(options.groups, "groups", "groups=")
+    own = arrays.get(NAMES).tolist() if NAMES in inside else ["", ""]
+    named = {name: array for name, array in zip(own, ("y", "groups"), strict=True) if name}
+    y = arrays.find(named.get(options.labels, options.labels), "y", "labels=", needed=True)
+    groups = arrays.find(named.get(options.groups, options.groups), "groups", "groups=")
     places = arrays.find(options.coordinates, "coordinates", "coordinates=")
     columns = arrays.find("", "columns")
     bags = Bags(tokens, offsets, None if columns is None else columns.tolist(), places)

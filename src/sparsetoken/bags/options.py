@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsetoken.bags.labels import some
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput, closest
 
 LABELS = ("label", "y")
 COORDINATES = ("coords", "coordinates")
@@ -51,7 +51,7 @@ class Options(NamedTuple):
         )
         own = [name for name in found if name is not None]
         if len(set(own)) < len(own):
-            raise InvalidInput(what, "with a column each for ids, labels and groups", own)
+            raise InvalidInput(what, "one with a column each for ids, labels and groups", own)
         return found
 
     def given(self) -> tuple[Any, Any]:
@@ -87,6 +87,7 @@ def name_among(
         return found[0]
     if given == "" and not found and not needed:
         return None
-    legal, got = f"with the {kind} {' or '.join(names)}", f"{kind}s {some(known)}"
-    remedy = "{} names another." if option else ""
-    raise InvalidInput(what, legal, got, remedy, *filter(None, [option]))
+    legal, got = f"one with the {kind} {' or '.join(names)}", f"{kind}s {some(known)}"
+    near = closest(names[0], known).strip() if given != "" else ""
+    remedy = f"{near} {{}} names another." if option else near
+    raise InvalidInput(what, legal, got, remedy.strip(), *filter(None, [option]))

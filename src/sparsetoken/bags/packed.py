@@ -16,8 +16,8 @@ import numpy as np
 
 from sparsetoken.bags.files import loaded
 from sparsetoken.bags.labelled import LabelledBags
-from sparsetoken.bags.npz import TOKENS
-from sparsetoken.bags.options import Options
+from sparsetoken.bags.npz import NAMES, TOKENS
+from sparsetoken.bags.options import Options, is_name
 from sparsetoken.bags.slides import npy
 from sparsetoken.base.files import path_of, write_file
 from sparsetoken.base.validation import InvalidInput
@@ -43,8 +43,9 @@ def pack(source: str | Path | Sequence[str | Path], to: str | Path, **options: A
     Path
         That of the folder: ``tokens.npy`` (N, d), ``offsets.npy`` (n + 1,), ``ids.npy`` (n,) and,
         with labels, groups, coordinates and named columns, ``y.npy`` (n,), ``groups.npy`` (n,),
-        ``coordinates.npy`` (N, k) and ``columns.npy`` (d,). Float16 becomes float32,
-        integers float64.
+        ``coordinates.npy`` (N, k) and ``columns.npy`` (d,). ``names.npy`` has the columns that
+        labels and groups were named by, so that `read` finds them by these too. Float16 becomes
+        float32, integers float64.
 
     Raises
     ------
@@ -79,8 +80,10 @@ def pack(source: str | Path | Sequence[str | Path], to: str | Path, **options: A
     aside = parent / f".{folder.name}.{secrets.token_hex(4)}"
     try:
         aside.mkdir()
-        found = loaded(source, Options(**options), aside)
-        for name, values in _arrays(found).items():
+        asked = Options(**options)
+        found = loaded(source, asked, aside)
+        named = [str(one or "") if is_name(one) else "" for one in (asked.labels, asked.groups)]
+        for name, values in {**_arrays(found), NAMES: np.array(named)}.items():
             if not (aside / f"{name}.npy").exists():
                 write_file(aside / f"{name}.npy", npy(values.shape, values.dtype, [values]))
         del found  # and its map

@@ -68,7 +68,7 @@ def joined(found: LabelledBags, options: Options) -> LabelledBags:
     except pandas.errors.MergeError:
         twice = valued["id"][valued["id"].duplicated()].unique().tolist()
         told = f"two that differ for {some(twice)}"
-        raise InvalidInput(what, "with one row for each bag", told) from None
+        raise InvalidInput(what, "one with a row for each bag", told) from None
     lacking = both["id"][both["_merge"] == "left_only"].tolist()
     extra = sorted(set(rows["id"]) - set(ids))
     kept = np.flatnonzero(both["_merge"] == "both").tolist()
@@ -82,7 +82,7 @@ def joined(found: LabelledBags, options: Options) -> LabelledBags:
             if few
         ]
         remedy = f"Ids are texts of the column {key}, and {{}} names another; {{}} leaves such out."
-        legal = "with a row for each bag and no other"
+        legal = "one with a row for each bag and no other"
         raise InvalidInput(what, legal, "; ".join(got), remedy, "id=", "partial=True")
     read: Any = {}
     for one, name in columns.items():

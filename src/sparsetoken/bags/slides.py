@@ -146,7 +146,7 @@ def files_of(source: Any) -> tuple[list[Path], np.ndarray]:
     gone = [str(path) for path in paths if not path.exists()]
     if len(endings) != 1 or endings[0] not in ARRAYS or gone:
         got = f"{some(gone)}, not there" if gone else f"files {', '.join(endings)}"
-        legal = f"with files of one ending, of {_ENDINGS}"
+        legal = f"one with files of one ending, of {_ENDINGS}"
         remedy = f'Give "{source}/**/*{endings[0]}".' if len(endings) > 1 and not gone else ""
         raise InvalidInput(f"FILE {source}", legal, got if paths else "none", remedy)
     top = Path(source) if isinstance(source, str | Path) and Path(source).is_dir() else None

@@ -207,7 +207,7 @@ def from_rows(what: str, frame: Any, options: Options) -> LabelledBags:
     frame = frame.set_axis(names, axis=1)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidInput(what, "with columns of different names", f"several named {twice}")
+        raise InvalidInput(what, "one with columns of different names", f"several named {twice}")
     own = options.columns_of(what, names, options.bag, ("bag",), "bag=")
     bag, label, groups = own
     places = _places(frame, names, options.coordinates)
@@ -272,7 +272,7 @@ def _of_tokens(what: str, frame: Any, names: list[str]) -> list[str]:
             raise InvalidInput(f"column {name}", "of numbers or of texts", odd, remedy, "columns=")
     of_numbers = [name for name in names if _of_numbers(frame[name])]
     if bool(vectors) == bool(of_numbers) or len(vectors) > 1:
-        legal = "with columns of numbers, or one column of vectors"
+        legal = "one with columns of numbers, or one column of vectors"
         got = f"numbers: {some(of_numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
         raise InvalidInput(what, legal, got, "{} names the columns of the tokens.", "columns=")
     return vectors or of_numbers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import signal
 import sys
@@ -24,6 +25,9 @@ NARROWEST, WIDEST = 40, 1000
 
 UNREADABLE = "Error reading persistent compilation cache"
 """How JAX begins its warning of a damaged file of compiled code."""
+
+_KEYWORD = re.compile(r"""\b(groups=|exclude=\("size",\))""")
+"""Arguments of Python in warnings of bags."""
 
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EROFS, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -82,7 +86,8 @@ def execute(arguments: Sequence[str]) -> int:
             return 0
         return answer.show(any(getattr(one, "json", False) for one in given.arguments.values()))
     except InvalidInput as error:
-        message(f"Error: {error}")
+        told = InvalidInput(*error.args[:4], *map(_option, error.args[4:]))
+        message(f"Error: {told}")
         return 2
     except CycloptsError as error:
         names = [first, second] if known is BAGS else [first] * (first in known)
@@ -101,6 +106,13 @@ def execute(arguments: Sequence[str]) -> int:
         return 1 if full else 2
 
 
+def _option(keyword: str) -> str:
+    """Return the option of an argument of Python: --partial of partial=True, --id of id=."""
+    name, _, value = keyword.partition("=")
+    value = re.sub(r"\W", "", value.replace("True", ""))  # the text of ("size",)
+    return f"--{name.replace('_', '-')} {value}".strip()
+
+
 class _Warned:
     """Writes each warning to standard error once, in a line without the place in the code."""
 
@@ -108,7 +120,10 @@ class _Warned:
         self._told: set[str] = set()
 
     def __call__(self, warning: Warning | str, *of: object) -> None:
-        if (text := f"Warning: {warning}") not in self._told:
+        text = f"Warning: {warning}"
+        if isinstance(warning, UserWarning):  # of bags: others name no arguments
+            text = _KEYWORD.sub(lambda found: _option(found[0]), text)
+        if text not in self._told:
             self._told.add(text)
             message(text)
 

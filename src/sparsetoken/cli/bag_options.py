@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -101,7 +102,8 @@ Positive = Annotated[
     str,
     Option(
         group=PANEL,
-        help="The label that counts as True, the second class; all others are False.",
+        help="The label of the positive class, of sensitivity and threshold: of two the second one "
+        "in order by default. Of more than two it is True, and all others are False.",
     ),
 ]
 
@@ -154,19 +156,28 @@ class Source:
 @Option(name="*")
 @dataclasses.dataclass(frozen=True)
 class LabelledSource(Source):
-    """The same, with one label that may be the positive one."""
+    """The same, with the label of the positive class."""
 
     positive: Positive = ""
 
     def read(
-        self, file: Path, columns: list[str] | None = None, *, empty: bool = False
+        self,
+        file: Path,
+        columns: list[str] | None = None,
+        *,
+        empty: bool = False,
+        classes: Collection[str] | None = None,
     ) -> LabelledBags:
-        """Read bags and labels, which are True or False if one label is the positive one."""
+        """Read bags and labels, which are True or False if one of several is the positive one.
+
+        They stay as they are if it is one of the classes; by default two labels are these.
+        """
         from sparsetoken.bags.labels import some
         from sparsetoken.base.validation import InvalidInput
 
         data = self.loaded(file, columns, empty=empty)
-        if not self.positive:
+        classes = data.classes[: 2 * (len(data.classes) == 2)] if classes is None else classes
+        if not self.positive or self.positive in classes:
             return data
         if self.positive not in data.classes:
             got = self.positive

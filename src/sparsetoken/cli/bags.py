@@ -82,7 +82,7 @@ def forecast(
 
     wanted = None if sizes is None else o.listed(sizes)
     seed = o.random_state(seed)
-    data = source.read(file)
+    data = source.read(file, classes=())  # two labels too are in order: False, True
     with first_look(data.bags, data.y, data.groups, ids=data.ids, stacklevel=4) as leaks:
         forecasts = forecasting.forecast(
             data.bags, data.y, wanted, groups=data.groups, random_state=seed
@@ -106,85 +106,28 @@ def score(
     """Score a saved model on labelled bags: accuracies, AUC, log-loss; R^2 and errors of numbers.
 
     Beside the accuracy stand that of always answering with the largest class and the mean over
-    classes (balanced); of two classes the share found of the second (sensitivity) and of the
-    first (specificity). AUC and average precision of more than two classes are means of those of
-    each class against the rest; they need bags of all classes, the other scores do not. Of the
-    bags that the model was fitted to, all are too good: `fit` prints those of left-out bags.
+    classes (balanced); of two classes the share found of the positive one (sensitivity) and of the
+    other (specificity). The positive one is that of the model, or of --positive; the average
+    precision is of it. AUC and average precision of more than two classes are means of those of
+    each class against the rest; they need bags of all classes, the other scores do not. Groups are
+    scored too, by the mean probabilities, or numbers, of their bags. Of the bags that the model was
+    fitted to, all are too good: `fit` prints those of left-out bags.
 
     Example: sparsetoken bags score model.skops new.npz
     """
+    from sparsetoken.cli.scores import scores_of, table_of
+
     check_out(out, file, source.sheet)
     estimator = loaded_model(model)
-    data = source.read(file, columns_of_model(estimator, file), empty=not refuse_empty)
-    scores = _class_scores if hasattr(estimator, "classes_") else _number_scores
-    values, why = scores(estimator, data)
+    classes = [str(one) for one in getattr(estimator, "classes_", ())]
+    columns = columns_of_model(estimator, file)
+    data = source.read(file, columns, empty=not refuse_empty, classes=classes)
+    values, why = scores_of(estimator, data, source.positive)
     title, failure = f"Score of {model}", ""
     if out is not None:
-        import numpy as np
-
-        numbers = [np.nan if one is None else one for one in values.values()]
-        failure = written({"score": np.array([*values]), "value": np.array(numbers, float)}, out)
+        failure = written(table_of(values), out)
         values = {**values, "saved": None if failure else str(out)}
     return Answer(title, values, advice=why, shortfall=failure)
-
-
-def _number_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], list[str]]:
-    """Return how well a regressor predicts numbers."""
-    from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
-
-    from sparsetoken.estimators.fitting.targets import read_numbers
-
-    y, predicted = read_numbers(data.bags, data.y, None).given, estimator.predict(data.bags)
-    values = {
-        "bags": len(y),
-        "r2": r2_score(y, predicted) if len(y) > 1 else None,
-        "root_mean_squared_error": root_mean_squared_error(y, predicted),
-        "mean_absolute_error": mean_absolute_error(y, predicted),
-    }
-    return values, [] if len(y) > 1 else ["R^2 is not defined for one bag."]
-
-
-def _class_scores(estimator: Any, data: LabelledBags) -> tuple[dict[str, Any], list[str]]:
-    """Return how well a classifier predicts labels, and why an AUC is missing."""
-    import numpy as np
-    from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
-
-    from sparsetoken.bags.labels import some
-    from sparsetoken.base.validation import InvalidInput
-
-    classes = estimator.classes_
-    unknown = sorted(set(data.classes) - set(map(str, classes.tolist())))
-    if unknown:
-        legal = f"of the classes of the model, {', '.join(map(str, classes))}"
-        remedy = "For a model fitted with --positive, give the same --positive."
-        raise InvalidInput("labels", legal, ", ".join(unknown), remedy)
-    y, two = data.y.astype(classes.dtype), len(classes) == 2
-    predicted = estimator.predict(data.bags)
-    chances = estimator.predict_proba(data.bags) if hasattr(estimator, "predict_proba") else None
-    recalls = [(predicted[y == one] == one).mean() if one in y else None for one in classes]
-    known = [one for one in recalls if one is not None]
-    absent = [one for one, share in zip(classes, recalls, strict=True) if share is None]
-    auc = precision = None
-    why = ""
-    if absent:
-        why = f"they need bags of each class, there is none of {some(absent)}."
-    elif not two and chances is None:
-        why = "those of more than two classes are of probabilities, which MODEL does not give."
-    else:
-        truth = y == classes[1] if two else y[:, None] == classes
-        ranks = estimator.decision_function(data.bags) if two else chances
-        auc, precision = roc_auc_score(truth, ranks), average_precision_score(truth, ranks)
-    values = {
-        "bags": len(y),
-        "trivial_accuracy": np.unique(y, return_counts=True)[1].max() / len(y),
-        "accuracy": (predicted == y).mean(),
-        "balanced_accuracy": np.mean(known),
-        **(dict(zip(("specificity", "sensitivity"), recalls, strict=True)) if two else {}),
-        "auc": auc,
-        "average_precision": precision,
-        "log_loss": None if chances is None else log_loss(y, chances, labels=classes),
-    }
-    return values, [f"No AUC and average precision: {why}"] if why else []
 
 
 def predict(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import File, LabelledSource
+from sparsetoken.cli.bag_options import names as option_names
 from sparsetoken.cli.bags import columns_told
 from sparsetoken.cli.output import Answer, not_written
 
@@ -41,11 +43,19 @@ def fit(
         str,
         Option(
             help="Of two classes, the probability from which on a bag is predicted to be of the "
-            "second, of labels in order: 0.2, or sensitivity:0.95 to find such a share of it. "
+            "positive one: 0.2, or sensitivity:0.95 to find such a share of it. "
             "Only of --model bag; auto is 0.5.",
             allow_leading_hyphen=True,
         ),
     ] = "auto",
+    exclude: Annotated[
+        str,
+        Option(
+            help="Members to leave out of --model bag, separated by commas: size, with the sizes "
+            "that trees see, or forest, mean, maxima, attention, statistics, prototypes, forest of "
+            "prototypes."
+        ),
+    ] = "",
     out: Annotated[
         Path | None,
         Option(
@@ -62,8 +72,8 @@ def fit(
 
     The accuracy is the share of bags that are classified rightly by a model that has not seen them,
     the balanced accuracy its mean over classes. Of two classes the shares of bags that are found
-    are stated too: sensitivity of the second, specificity of the first. The AUC is of pairs of
-    bags that are held out together, of several classes a mean of each against the rest. Mean
+    are stated too: sensitivity of the positive one, specificity of the other. The AUC is of pairs
+    of bags that are held out together, of several classes a mean of each against the rest. Mean
     pooling draws the line at one half, whatever --threshold.
 
     With --numbers BagRegressor is fitted, and scored by R^2 and mean errors.
@@ -76,7 +86,7 @@ def fit(
     from sparsetoken.base.files import require_place
     from sparsetoken.base.validation import InvalidInput, choice, integer
     from sparsetoken.estimators.fitting.targets import read_classes, read_numbers
-    from sparsetoken.estimators.inputs import first_look
+    from sparsetoken.estimators.inputs import QueryWarning, first_look
     from sparsetoken.estimators.saving import check_savable, save
     from sparsetoken.estimators.thresholds import AUTO, check_threshold
 
@@ -88,8 +98,9 @@ def fit(
     line = _threshold(threshold)
     if numbers:
         _check_numbers(model, source, line)
-    elif model != "bag" and line != AUTO:
-        raise InvalidInput("model", "bag with --threshold", model, "Leave --model out.")
+    for option, given in (("threshold", line != AUTO), ("exclude", exclude)):
+        if model != "bag" and given:
+            raise InvalidInput("model", f"bag with --{option}", model, "Leave --model out.")
     data = source.read(file)
     if numbers:
         targets = read_numbers(data.bags, data.y, None, data.groups)
@@ -98,17 +109,28 @@ def fit(
         check_threshold(line, len(targets.classes))
     names = dict.fromkeys((model,) if numbers else (model, "pooled"))
     made = {name: _estimator(name, seed, numbers) for name in names}
-    if line != AUTO:
-        made[model].set_params(threshold=line)
+    positive = {str(c): c for c in targets.classes.tolist()}.get(source.positive)
+    if model == "bag":
+        own = {} if numbers else {"threshold": line, "positive": positive}
+        made[model].set_params(exclude=tuple(option_names(exclude) or ()), **own)
     labels = None if numbers else targets.given
     with first_look(data.bags, labels, targets.groups, ids=data.ids, stacklevel=4) as leaks:
         fitted = made[model].fit(data.bags, targets.given, groups=data.groups)
         found = {
             name: forecasting.cross_validated(
-                one, data.bags, targets.given, groups=data.groups, folds=folds, random_state=seed
+                one,
+                data.bags,
+                targets.given,
+                groups=data.groups,
+                folds=folds,
+                random_state=seed,
+                positive=positive,
             )
             for name, one in made.items()
         }
+    if not numbers and not isnan((known := found[model].bags.scores["auc"]).value):
+        # Members and weights were chosen by the scores of the fit: this AUC knows nothing of them.
+        fitted.left_out_auc_ = np.array(known)
     failure = ""
     if out is not None:
         try:
@@ -125,6 +147,7 @@ def fit(
         "model": model,
         "bags": len(data.bags),
         "classes": [str(c) for c in targets.classes],
+        "positive": None if found[model].positive is None else str(found[model].positive),
         "folds": found[model].folds,
         "scores": _as_dicts(scores),
     }
@@ -139,6 +162,8 @@ def fit(
         values["weights"] = dict(zip(fitted.member_names_, weights, strict=True))
     if hasattr(fitted, "summary"):
         values["summary"] = fitted.summary()
+        if told := fitted._at_chance():  # as the fit has warned, if no member has any weight
+            warnings.warn(told, QueryWarning, stacklevel=2)
     values |= {
         "saved": str(out) if out is not None and not failure else None,
         "columns": data.columns,
@@ -201,8 +226,5 @@ def _lines(values: dict[str, Any], found: dict[str, CrossValidation]) -> list[st
     if "trivial_accuracy" in values:
         trivial = values["trivial_accuracy"]
         lines.append(f"Always answering with the largest class: accuracy {trivial:.3g}")
-    if "threshold" in values:
-        second = values["classes"][1]
-        lines.append(f"Predicted {second} from a probability of {values['threshold']:.3g} on")
     lines += values.get("summary", "").splitlines()
     return [*lines, f"Saved: {values['saved']}"] if values["saved"] else lines

@@ -46,28 +46,43 @@ class TokenOrder(CrossFitted):
         Warns
         -----
         QueryWarning
-            If attention is off for all classes: the order of tokens tells nothing.
+            If attention is off for all classes, or bags that are left out are told apart no better
+            than by chance: the order of tokens tells nothing.
         """
         k, bags = integer("k", k, 1), self._read(X)
         if self._off():
-            warnings.warn("\n".join(self._of_fit()), QueryWarning, stacklevel=2)
+            warnings.warn("\n".join(self._told()), QueryWarning, stacklevel=2)
         scores = self._token_scores(bags)
         bounds = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
         orders = [np.argsort(-scores[a:b], axis=0, kind="stable")[:k] for a, b in bounds]
         return [order[:, 0] if scores.shape[1] == 1 else order for order in orders]
 
-    @abc.abstractmethod
     def _off(self) -> bool:
         """Whether the order of tokens tells nothing."""
+        return bool(self._at_chance())
+
+    def _at_chance(self) -> str:
+        """Say in a sentence if left-out bags are told apart no better than by chance, else ""."""
+        _, low, high = getattr(self, "left_out_auc_", np.ones(3))  # regressors have none
+        if not low <= 0.5:
+            return ""
+        return (
+            f"No better than chance: the 90% interval of the AUC of left-out bags, {low:.2f} to "
+            f"{high:.2f}, is not above 0.5, and what is said of single tokens means nothing."
+        )
 
     @abc.abstractmethod
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         """Return the score by which tokens are ordered."""
 
     def summary(self) -> str:
-        """Say what was fitted, and of how many groups its bags were."""
+        """Say what was fitted, to how many groups, and if it is no better than chance."""
         check_is_fitted(self)
-        return "\n".join([*self._of_fit(), self._independence()])
+        return "\n".join([*self._told(), self._independence()])
+
+    def _told(self) -> list[str]:
+        """Say what was fitted, and if it is no better than chance."""
+        return [*self._of_fit(), *filter(None, [self._at_chance()])]
 
     @abc.abstractmethod
     def _of_fit(self) -> list[str]:
@@ -123,7 +138,7 @@ class Attention(TokenOrder, ReadoutEstimator):
         return self._products(bags) * self._in(bags, self.exponent_)
 
     def _off(self) -> bool:
-        return not self.sharpness_.any()
+        return super()._off() or not self.sharpness_.any()
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         columns = zip(self._products(bags).T, self._in(bags, self.exponent_), strict=True)
@@ -202,7 +217,7 @@ class AttentionClassifier(Attention, BaseBagClassifier):
         Standard errors by which the left-out loss is below that of mean pooling.
     token_range_ : array of shape (2, K)
         Least and largest <x, w> of training tokens; new ones are cut to it.
-    classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
+    classes_, intercept_, ridge_, left_out_scores_, left_out_auc_, n_bags_, n_features_in_
         As for `PooledClassifier`.
 
     See Also

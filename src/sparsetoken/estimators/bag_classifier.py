@@ -23,7 +23,12 @@ from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import PooledClassifier
 from sparsetoken.estimators.similarities import Similar
 from sparsetoken.estimators.stack import CENTRED, BagStack, Part, TokenForm, best_form
-from sparsetoken.estimators.thresholds import Threshold, check_threshold, threshold_of
+from sparsetoken.estimators.thresholds import (
+    Threshold,
+    check_threshold,
+    positive_place,
+    threshold_of,
+)
 
 
 class SimilarityClassifier(Similar, BaseBagClassifier):
@@ -56,15 +61,26 @@ class BagClassifier(BagStack, BaseBagClassifier):
         `sparsetoken.bags.Bags`; a classifier of rows follows a `BagPooling`, as
         ``make_pipeline(BagPooling(), KNeighborsClassifier())``. Their held-out scores are log
         odds in a cross-validation.
+    exclude : sequence of str
+        Names of members to leave out, in all forms of the tokens, as ``("size",)``: then trees do
+        not see the logarithm of the size either.
     class_weight : dict, "balanced" or None
         Weights of the classes. Those of two classes move the log odds as other class rates would,
         and leave the order of the bags as it is; so does what sample weights of one class have in
         common. With more classes they weight the fits of each against the rest.
     threshold : "auto", float or dict
-        Of two classes, the probability of the second one from which on a bag is predicted to be of
-        it; ``auto`` is 0.5. ``{"sensitivity": 0.95}`` takes the largest at which such a share of
-        the training bags of the second class, each when it is held out, is found. For other aims
-        there is `sklearn.model_selection.TunedThresholdClassifierCV`.
+        Of two classes, the probability of the positive one from which on a bag is predicted to be
+        of it; ``auto`` is 0.5. ``{"sensitivity": 0.95}`` finds such a share of new bags of this
+        class in the mean over training sets: of n training bags of it, or groups, it takes the
+        held-out score of rank ceil(0.95 (n + 1)), and of the thresholds of equal held-out
+        specificity from there down that in the middle. If n < 0.95/0.05 = 19 that rank exceeds n:
+        then it takes the lowest score, and finds a share of n/(n + 1) or more. For other aims there
+        is `sklearn.model_selection.TunedThresholdClassifierCV`.
+    positive : label, optional
+        Which of two classes is the positive one, of the threshold and of what
+        `sparsetoken.cross_validated` states; by default the second of `classes_`, which are in
+        order: of "metastasis" and "normal" that is "normal". Probabilities and
+        `decision_function` have the order of `classes_`, whichever is positive.
     progress : bool
         Whether a fit of more than two seconds shows its progress.
     n_folds : int
@@ -88,7 +104,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         What the logarithms of the probabilities of more than two classes are divided by, so that
         those of held-out bags have the least loss; 1 for two classes.
     threshold_ : float
-        The probability of the second class from which on it is predicted; nan for more classes.
+        The probability of the positive class from which on it is predicted; nan for more classes.
     intercept_ : array of shape (K,)
         K = 1 for two classes, else n_classes.
         What weights of two classes add to the log odds; 0 for more classes.
@@ -112,7 +128,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         What makes the normal scores; None if no column has heavy tails.
     similarities_ : BagSimilarities or None
         What makes the similarities to prototypes; None for bags of one token.
-    classes_, left_out_scores_, n_bags_, n_features_in_
+    classes_, left_out_scores_, left_out_auc_, n_bags_, n_features_in_
         As for `PooledClassifier`; left-out scores are averages with these weights.
 
     See Also
@@ -148,10 +164,14 @@ class BagClassifier(BagStack, BaseBagClassifier):
         random_state: RandomState = 0,
         progress: bool = True,
         threshold: Threshold = "auto",
+        positive: Any = None,
+        exclude: Sequence[str] = (),
     ) -> None:
         self.members = members
         self.class_weight = class_weight
         self.threshold = threshold
+        self.positive = positive
+        self.exclude = exclude
         self.n_folds = n_folds
         self.random_state = random_state
         self.progress = progress
@@ -163,6 +183,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
 
     def _fit(self, training: Training) -> list[str]:
         check_threshold(self.threshold, len(self.classes_))
+        place = positive_place(self.positive, self.classes_)
         targets, plain = training.targets, self._without_weights(training)
         forms = self._average(
             plain,
@@ -181,13 +202,23 @@ class BagClassifier(BagStack, BaseBagClassifier):
         )
         self._keep_tokens(best_form(forms))
         self.intercept_ = np.array(targets.constants) - np.array(plain.targets.constants)
-        left_out = self.left_out_scores_ = self.left_out_scores_ + self.intercept_
+        self.left_out_scores_ = self.left_out_scores_ + self.intercept_
         self.threshold_ = np.nan
         if len(self.classes_) == 2:
-            second = targets.number == 1
-            chances = self._probabilities(left_out[second])[:, 1]
-            self.threshold_ = threshold_of(self.threshold, chances, targets.weight[second])
+            chances = self._probabilities(self.left_out_scores_)[:, place]
+            self.threshold_ = threshold_of(
+                self.threshold, chances, targets.number == place, targets.weight, targets.groups
+            )
         return self._doubts()
+
+    def _of_fit(self) -> list[str]:
+        """Say which members have what weight, and where the line to the positive class is."""
+        lines = super()._of_fit()
+        if len(self.classes_) == 2:
+            name = self.classes_[positive_place(self.positive, self.classes_)]
+            line = f"Predicted {name}, the positive class, from a probability of "
+            lines.append(f"{line}{self.threshold_:.3g} on.")
+        return lines
 
     def _without_weights(self, training: Training) -> Training:
         """Return a training in which weights of two classes do not count.
@@ -229,8 +260,9 @@ class BagClassifier(BagStack, BaseBagClassifier):
         """Return the class of each bag, an array of shape (n,): see `threshold`."""
         if isinstance(self.threshold, str):
             return super().predict(X)
-        chances = self.predict_proba(X)[:, 1]
-        return self.classes_[(chances >= self.threshold_).astype(int)]
+        place = positive_place(self.positive, self.classes_)
+        found = self.predict_proba(X)[:, place] >= self.threshold_
+        return self.classes_[np.where(found, place, 1 - place)]
 
     def _of_classes(self, scores: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
         return np.asarray(softmax(scores, axis=1))

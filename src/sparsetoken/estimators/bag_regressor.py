@@ -69,7 +69,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
     members : sequence of (name, regressor)
         Regressors of one's own beside these, with `fit` and `predict` for `Bags`, as the members
         of `BagClassifier`.
-    n_folds, random_state, progress
+    n_folds, random_state, progress, exclude
         As for `BagClassifier`.
 
     Attributes
@@ -109,11 +109,13 @@ class BagRegressor(BagStack, BaseBagRegressor):
         n_folds: int = 8,
         random_state: RandomState = 0,
         progress: bool = True,
+        exclude: Sequence[str] = (),
     ) -> None:
         self.members = members
         self.n_folds = n_folds
         self.random_state = random_state
         self.progress = progress
+        self.exclude = exclude
 
     def _fit(self, training: Training) -> list[str]:
         y = training.targets.given

@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -19,6 +19,7 @@ from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.bags.labels import of_groups, read_labels
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
+from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
 from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_numbers
@@ -32,8 +33,10 @@ from sparsetoken.estimators.inputs import (
     first_look,
     generator_of,
     read_bags,
+    warn_of_padding,
 )
 from sparsetoken.losses import Loss, get_loss
+from sparsetoken.numerics.ranks import auc_interval
 from sparsetoken.numerics.threads import one_thread
 
 ASSIGNMENTS = 2  # of bags to folds that attention may try
@@ -160,7 +163,9 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
 
     def _read(self, X: Any) -> Bags:
         check_is_fitted(self)
-        return read_bags(self, X, reset=False, empty=True)
+        bags = read_bags(self, X, reset=False, empty=True)
+        warn_of_padding(bags, stacklevel=5)
+        return bags
 
     def _scores_of(self, X: Any) -> Float[np.ndarray, "n K"]:
         """Return the scores of bags in any form, of which some may be without a token."""
@@ -226,6 +231,7 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
 
     class_weight: ClassWeight
     classes_: Shaped[np.ndarray, " C"]
+    left_out_auc_: Annotated[Float[np.ndarray, " 3"], NOT_FINITE]
     loss: Loss | str = "logistic"
 
     def _sizes(self) -> dict[str, int]:
@@ -236,6 +242,14 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
 
     def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
         return read_classes(bags, y, sample_weight, self.class_weight, groups)
+
+    def fit_training(self, training: Training) -> list[str]:
+        """Fit as every estimator, and keep the AUC of bags that are left out."""
+        doubts, targets = super().fit_training(training), training.targets
+        self.left_out_auc_ = np.full(3, np.nan)
+        if (scores := self.left_out_scores_) is not None:
+            self.left_out_auc_ = auc_interval(scores, targets.number, targets.groups)
+        return doubts
 
     def _names(self) -> Sequence[Any]:
         names: list[Any] = self.classes_.tolist()

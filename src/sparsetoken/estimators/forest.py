@@ -37,6 +37,7 @@ class PooledForest(BagEstimator):
 
     n_estimators: int
     random_state: RandomState
+    with_sizes: bool = True
     forest_: BaseEstimator
     slope_: Float[np.ndarray, " K"]
     column_mean_: Float[np.ndarray, " d"]
@@ -49,7 +50,7 @@ class PooledForest(BagEstimator):
         if scores.shape != (1, sizes["K"]) or not np.isfinite(scores).all():
             legal = f"of {sizes['K']} finite scores"
             raise InvalidInput(f"forest_ of {type(self).__name__}", legal, scores)
-        return sizes | {"features": m if m == sizes["d"] else 4 * sizes["d"] + 1}
+        return sizes | {"features": m if m in (sizes["d"], 4 * sizes["d"]) else 4 * sizes["d"] + 1}
 
     def _fit(self, training: Training) -> list[str]:
         """Fit the trees, and the scale of their scores by out-of-bag predictions."""
@@ -58,6 +59,7 @@ class PooledForest(BagEstimator):
         targets, tokens = training.targets, training.tokens
         numbers = targets.numbers
         F = tokens.summary() if tokens.bags.sizes.max() > 1 else tokens.means
+        F = F if self.with_sizes else F[:, : 4 * tokens.bags.dimension]
         self.column_mean_, self.column_scale_ = tokens.mean, tokens.scale
         self.feature_range_ = np.stack([F.min(axis=0), F.max(axis=0)])
         rng, grouped = generator_of(self.random_state), targets.groups is not None
@@ -85,7 +87,8 @@ class PooledForest(BagEstimator):
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         tokens = StandardTokens(bags, self.column_mean_, self.column_scale_)
         # A forest that was fitted to bags of one token knows their means alone.
-        F = tokens.means if self.feature_range_.shape[1] == bags.dimension else tokens.summary()
+        m = self.feature_range_.shape[1]
+        F = tokens.means if m == bags.dimension else tokens.summary()[:, :m]
         # Beyond the training bags a tree is constant; there float32, in which it works, may end.
         scores = self._of_trees(self.forest_, np.clip(F, *self.feature_range_))
         return self.slope_ * scores + self.intercept_
@@ -175,7 +178,7 @@ class PooledForestClassifier(PooledForest, BaseBagClassifier):
         Least and largest features of training bags. Those of new ones are cut to it.
     left_out_scores_ : array of shape (n, 1) or (n, n_classes)
         Out-of-bag scores of the training bags; with groups, out of folds of whole groups.
-    n_bags_, n_features_in_
+    left_out_auc_, n_bags_, n_features_in_
         As for `PooledClassifier`.
 
     See Also

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Shaped
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import has_fit_parameter, validate_data
 
 from sparsetoken.bags import Bags, LeakWarning, as_bags, find_leaks
 from sparsetoken.bags.convert import is_list_of_bags
@@ -181,8 +181,7 @@ def first_look(
     if _looked.get():
         yield []
         return
-    if padded := told_padding(bags):
-        warnings.warn(padded, PaddingWarning, stacklevel=stacklevel)
+    warn_of_padding(bags, stacklevel + 1)
     leaks = find_leaks(bags, y, groups, ids=ids, progress=progress)
     for leak in leaks:
         warnings.warn(leak, LeakWarning, stacklevel=stacklevel)
@@ -208,13 +207,19 @@ def check_magnitude(bags: Bags) -> None:
         raise InvalidInput("X", legal, f"largest absolute value {largest:.3g}", "Scale the tokens.")
 
 
+def warn_of_padding(bags: Bags, stacklevel: int) -> None:
+    """Warn of bags that seem to be padded, unless `first_look` has looked at them."""
+    if not _looked.get() and (padded := told_padding(bags)):
+        warnings.warn(padded, PaddingWarning, stacklevel=stacklevel)
+
+
 def told_padding(bags: Bags) -> str:
     """Return what to say of bags of one size that end in tokens of zeros; "" if none do.
 
     Two bags or more must end so. Zeros that another token of their bag follows are data, and then
     those at the ends may be too.
     """
-    if bags.common_size in (None, 1):
+    if bags.common_size in (None, 0, 1):
         return ""
     last = ~bags.tokens[bags.offsets[1:] - 1].any(axis=1)
     count = int(np.count_nonzero(last))
@@ -227,6 +232,24 @@ def told_padding(bags: Bags) -> str:
         f"{count} of {len(bags)} bags end in tokens of zeros, which count as tokens. If they are "
         "padding, give as_bags(X, mask), with a mask that is True where there is a token."
     )
+
+
+def weights_of(member: Any, weight: Any) -> dict[str, Any]:
+    """Return sample weights as an argument of `fit`: in a pipeline they are of its last step.
+
+    Raises
+    ------
+    InvalidInput
+        If it takes none.
+    """
+    name, last = "", member
+    while hasattr(last, "steps"):
+        name, last = f"{name}{last.steps[-1][0]}__", last.steps[-1][1]
+    if not has_fit_parameter(last, "sample_weight"):
+        legal = "fitted with sample weights, as other members are"
+        remedy = "Leave the member out, or sample_weight and class_weight."
+        raise InvalidInput("a member", legal, type(last).__name__, remedy)
+    return {f"{name}sample_weight": weight}
 
 
 def is_table(X: Any) -> bool:

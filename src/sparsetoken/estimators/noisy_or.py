@@ -45,7 +45,7 @@ class NoisyOrClassifier(CrossFitted, BaseBagClassifier):
         Least and largest <x, v> of training tokens. New ones are cut to this range.
     slope_, intercept_ : arrays of shape (1,) or (n_classes,)
         a >= 0 and b; a = 0 where the assumption misleads.
-    classes_, left_out_scores_, n_bags_, n_features_in_
+    classes_, left_out_scores_, left_out_auc_, n_bags_, n_features_in_
         As for `PooledClassifier`; left-out scores are those of folds.
 
     See Also

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from sparsetoken.estimators.fitting.stacking import (
 from sparsetoken.estimators.fitting.standard_tokens import less_means
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.training import Training
+from sparsetoken.estimators.inputs import weights_of
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.similarities import BagSimilarities
 
@@ -67,6 +68,7 @@ class BagStack(TokenOrder):
     """An average of a constant, linear estimators of bags, trees, and members of a user."""
 
     members: Sequence[tuple[str, Any]]
+    exclude: Sequence[str]
     progress: bool
     member_names_: list[str]
     member_losses_: Annotated[Float[np.ndarray, "M 1"], NOT_FINITE]
@@ -148,6 +150,9 @@ class BagStack(TokenOrder):
             )
             kinds[PROTOTYPES[1]].random_state = rng.randint(2**31 - 1)
             planned += [(name, kinds[name], similar) for name in PROTOTYPES]
+        excluded = self._excluded()
+        kinds["forest"].with_sizes = "size" not in excluded
+        planned = [one for one in planned if excluded.isdisjoint({one[0], one[0].split(" of ")[0]})]
 
         # Members, with scores of bags that they have not seen.
         constant = kinds[CONSTANT].fit(bags, targets.given, sample_weight=targets.weight)
@@ -224,7 +229,7 @@ class BagStack(TokenOrder):
         weighted = not (weight == weight[0]).all()
 
         def fitted(rows: Bool[np.ndarray, " n"]) -> Any:
-            given = {"sample_weight": weight[rows]} if weighted else {}
+            given = weights_of(member, weight[rows]) if weighted else {}
             return clone(member).fit(bags[rows], y[rows], **given)
 
         left_out = np.empty((len(y), len(self._names())))
@@ -268,6 +273,15 @@ class BagStack(TokenOrder):
             if not isinstance(name, str) or not hasattr(member, method):
                 raise InvalidInput("members", legal, f"{name!r}: {type(member).__name__}")
         return pairs
+
+    def _excluded(self) -> set[str]:
+        """Return the members to leave out, or raise `InvalidInput`."""
+        given: Any = self.exclude
+        names = isinstance(given, Collection) and not isinstance(given, str)
+        if not (names and all(one in TAKEN[1:] for one in given)):
+            legal = f"a sequence of names among {', '.join(TAKEN[1:])}"
+            raise InvalidInput("exclude", legal, given)
+        return {*given}
 
     def _predicts(self) -> str:
         return "predict" if isinstance(self, RegressorMixin) else "predict_proba"
@@ -373,7 +387,10 @@ class BagStack(TokenOrder):
         return best if best and weights[best] > 0 else ""
 
     def _off(self) -> bool:
-        return self._silent() or not self.token_coef_.any()
+        return super()._off() or not self.token_coef_.any()
+
+    def _at_chance(self) -> str:
+        return "".join(self._doubts()) or super()._at_chance()
 
     def _silent(self) -> bool:
         """Return whether the constant has all weight."""

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int, Shaped
 
 from sparsetoken.base.validation import InvalidInput
 
@@ -37,23 +37,60 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def threshold_of(
-    threshold: Threshold, chances: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]
-) -> float:
-    """Return the probability of the second class from which on it is predicted.
+def positive_place(positive: Any, classes: Shaped[np.ndarray, " C"]) -> int:
+    """Return the place of the positive class of two: the second one where None is named.
 
-    For a sensitivity it is the largest which at least such a share of the weight reaches.
+    Of more classes, of which none is named, it is -1.
+
+    Raises
+    ------
+    InvalidInput
+        If a class is named that is not one of two.
+    """
+    names: list[Any] = classes.tolist()
+    if positive is None:
+        return 1 if len(names) == 2 else -1
+    if len(names) == 2 and positive in names:
+        return names.index(positive)
+    legal = f"one of the two classes, {names[0]!r} or {names[1]!r}"
+    if len(names) > 2:
+        legal = f"None for {len(names)} classes"
+    raise InvalidInput("positive", legal, positive)
+
+
+def threshold_of(
+    threshold: Threshold,
+    chances: Float[np.ndarray, " n"],
+    positive: Bool[np.ndarray, " n"],
+    weight: Float[np.ndarray, " n"],
+    groups: Int[np.ndarray, " n"] | None = None,
+) -> float:
+    """Return the probability of the positive class from which on it is predicted.
+
+    Of n positive bags the one of rank ceil(s (n + 1)) has a score that a new one reaches with a
+    probability of at least s (conformal prediction; V. Vovk et al., 2005); if that exceeds n, the
+    lowest one is taken. The threshold is in the middle between its score and the next lower one of
+    a negative bag: anywhere there as many negative bags are left alone. Of weights, and of groups
+    of bags, n is the effective number.
 
     Parameters
     ----------
     threshold : float, "auto" or mapping
         A legal one.
-    chances, weight : arrays of shape (m,)
-        Probabilities of the second class of bags of it that are left out, and their weights.
+    chances : array of shape (n,)
+        Probabilities of the positive class of bags that are left out.
+    positive : bool array of shape (n,)
+    weight : array of shape (n,)
+        Of the bags, > 0.
+    groups : int array of shape (n,), optional
     """
     if not isinstance(threshold, Mapping):
         return 0.5 if isinstance(threshold, str) else float(threshold)
-    order = np.argsort(-chances, kind="stable")
-    total = np.cumsum(weight[order]) / weight.sum()
-    place = int(np.searchsorted(total, threshold[SENSITIVITY] * (1 - 1e-12)))  # sums are rounded
-    return float(chances[order[min(place, len(order) - 1)]])
+    found, share = chances[positive], weight[positive] / weight[positive].sum()
+    of_groups = share if groups is None else np.bincount(groups[positive], share)
+    wanted = threshold[SENSITIVITY] * (1 + np.square(of_groups).sum())  # 1 + 1/n
+    order = np.argsort(-found, kind="stable")
+    place = int(np.searchsorted(np.cumsum(share[order]), wanted * (1 - 1e-12)))  # sums are rounded
+    reached = float(found[order[min(place, len(order) - 1)]])
+    below = chances[~positive & (chances < reached)]
+    return (reached + float(below.max(initial=0.0))) / 2

@@ -38,6 +38,11 @@ def token_table(model: Any, X: Any, ids: Any = None) -> Columns:
         that; of more there are ``probability_C`` and ``attention_C`` for each.
         ``pandas.DataFrame`` makes a table of it.
 
+    Warns
+    -----
+    QueryWarning
+        If bags that are left out are told apart no better than by chance.
+
     Raises
     ------
     InvalidInput
@@ -74,14 +79,14 @@ def token_table(model: Any, X: Any, ids: Any = None) -> Columns:
     }
     if bags.coordinates is not None:
         columns |= dict(zip(AXES, bags.coordinates.T, strict=False))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QueryWarning)
-        weights = model.attention_weights(bags)
-        several = list(model._names()) if weights[0].ndim > 1 else []
-        columns |= _of_classes("attention", weights, several)
-        if hasattr(model, "predict_token_proba"):
-            chances = model.predict_token_proba(bags)
-            columns |= _of_classes("probability", chances, _of_probabilities(model))
+    weights = model.attention_weights(bags)
+    several = list(model._names()) if weights[0].ndim > 1 else []
+    columns |= _of_classes("attention", weights, several)
+    if hasattr(model, "predict_token_proba"):
+        chances = model.predict_token_proba(bags)
+        columns |= _of_classes("probability", chances, _of_probabilities(model))
+    if told := model._at_chance():
+        warnings.warn(told, QueryWarning, stacklevel=2)
     return columns
 
 

@@ -29,8 +29,10 @@ from sparsetoken.estimators.fitting.targets import (
     read_numbers,
 )
 from sparsetoken.estimators.inputs import first_look, generator_of
-from sparsetoken.forecasting.measures import filled, placements
+from sparsetoken.estimators.thresholds import positive_place
+from sparsetoken.forecasting.measures import filled
 from sparsetoken.forecasting.scores import Bootstrap, Interval, class_scores, number_scores
+from sparsetoken.numerics.ranks import placements
 
 Model = TypeVar("Model")
 
@@ -49,8 +51,9 @@ class HeldOutPredictions:
         Of a group it is the mean over its bags.
     fold : int array of shape (n,)
     scores : dict from str to (value, low, high)
-        With 90% intervals: accuracy, balanced_accuracy, specificity and sensitivity of two classes,
-        auc and log_loss; r2, root_mean_squared_error and mean_absolute_error of numbers.
+        With 90% intervals: accuracy, balanced_accuracy, auc and log_loss; of two classes also
+        sensitivity, of the positive one, and specificity, of the other; r2,
+        root_mean_squared_error and mean_absolute_error of numbers.
 
     See Also
     --------
@@ -92,6 +95,8 @@ class CrossValidation(Shown):
     folds : int
     n_groups : int or None
         Of how many groups the bags are; None where they are taken as independent.
+    positive : label or None
+        The positive one of two classes.
 
     See Also
     --------
@@ -104,6 +109,7 @@ class CrossValidation(Shown):
     classes: Shaped[np.ndarray, " C"]
     folds: int
     n_groups: int | None
+    positive: Any = None
 
     def to_frame(self, by: str = "bags") -> Any:
         """Return a pandas DataFrame with a row for each of ``bags``, or of ``groups``."""
@@ -117,9 +123,12 @@ class CrossValidation(Shown):
         return needed("pandas", "to make a table", "data").DataFrame(columns)
 
     def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-        rows = []
+        rows, of = [], {}
+        if len(self.classes) == 2:
+            (other,) = self.classes[self.classes != self.positive].tolist()
+            of = {"sensitivity": f" ({self.positive})", "specificity": f" ({other})"}
         for name, one in self.bags.scores.items():
-            row = {"": name.replace("_", " "), "bags": _told(one)}
+            row = {"": name.replace("_", " ") + of.get(name, ""), "bags": _told(one)}
             rows.append(row | ({"groups": _told(self.groups.scores[name])} if self.groups else {}))
         bags = of_groups(len(self.bags.y), self.n_groups)
         what = f"Held-out predictions of {bags}, in {self.folds} folds"
@@ -139,6 +148,7 @@ def cross_validated(
     folds: int = 5,
     random_state: Any = 0,
     progress: bool = True,
+    positive: Any = None,
 ) -> CrossValidation:
     """Fit a model to all folds but one, and predict the bags of this one, for each fold.
 
@@ -159,6 +169,9 @@ def cross_validated(
         Of the folds; an int gives those of ``sparsetoken bags fit --seed``.
     progress : bool
         Whether a call of more than two seconds shows its progress.
+    positive : label, optional
+        Of two classes that of the sensitivity; by default that of the model, else the second of the
+        labels in order.
 
     Returns
     -------
@@ -210,6 +223,8 @@ def cross_validated(
     folds = most_folds(targets, integer("folds", folds, 2))
     trains = training_bags(targets.number, targets.groups, folds, seed)
     n, classes = len(read), targets.classes
+    named = getattr(model, "positive", None) if positive is None else positive
+    place = positive_place(named, classes)
     fold, predicted = np.zeros(n, int), np.empty(n, float if numbers else int)
     chances = np.zeros((n, len(classes)))
     labels = None if numbers else targets.given
@@ -232,7 +247,7 @@ def cross_validated(
             done()
     y = targets.given if numbers else targets.number
     over = Bootstrap(n, targets.groups, seed)
-    by_bag = _scored(np.arange(n), y, predicted, chances, fold, classes, over)
+    by_bag = _scored(np.arange(n), y, predicted, chances, fold, classes, over, place)
     by_group = None
     if targets.groups is not None:
         names, first = np.unique(read_labels(groups, "groups"), return_index=True)
@@ -244,9 +259,10 @@ def cross_validated(
             labels, guesses = y[first], of_groups.argmax(axis=1)
         if numbers or (labels[targets.groups] == y).all():
             over = Bootstrap(len(names), None, seed)
-            by_group = _scored(names, labels, guesses, of_groups, fold[first], classes, over)
+            by_group = _scored(names, labels, guesses, of_groups, fold[first], classes, over, place)
     n_groups = None if targets.groups is None else int(targets.groups.max()) + 1
-    return CrossValidation(by_bag, by_group, classes, len(trains), n_groups)
+    named = classes[place].item() if len(classes) == 2 else None
+    return CrossValidation(by_bag, by_group, classes, len(trains), n_groups, named)
 
 
 def _scored(
@@ -257,6 +273,7 @@ def _scored(
     fold: Int[np.ndarray, " n"],
     classes: Shaped[np.ndarray, " C"],
     over: Bootstrap,
+    positive: int,
 ) -> HeldOutPredictions:
     """Return predictions with their scores; y and predicted are numbers of classes, or numbers."""
     if not len(classes):
@@ -264,7 +281,7 @@ def _scored(
         return HeldOutPredictions(names, y, predicted, None, fold, scores)
     columns = [1] if len(classes) == 2 else range(len(classes))
     placed = np.stack([_placed(chances[:, k], y == k, fold) for k in columns], axis=1)
-    scores = class_scores(y, predicted, chances, placed, over)
+    scores = class_scores(y, predicted, chances, placed, over, positive)
     return HeldOutPredictions(names, classes[y], classes[predicted], chances, fold, scores)
 
 

@@ -46,9 +46,12 @@ def read_labelled(bags: Any, y: Any, groups: Any = None) -> Labelled:
     counts = counts_of_classes(targets.number, targets.groups)
     if counts.min() < LEAST_BAGS:
         rare, what = targets.classes[counts.argmin()], "bags" if groups is None else "groups"
-        got = f"{counts.min()} of class {rare}"
-        remedy = f"{LEAST_BAGS - counts.min()} more are needed."
-        raise InvalidInput(what, f"at least {LEAST_BAGS} of each class", got, remedy)
+        remedy = (
+            f"Label {LEAST_BAGS - counts.min()} more; or cross-validate these, which needs no more "
+            "than two: st.cross_validated, bags fit on the command line."
+        )
+        name, legal = f"the number of {what} of class {rare}", f"at least {LEAST_BAGS}"
+        raise InvalidInput(name, f"{legal} for a forecast", int(counts.min()), remedy)
     if (read.tokens == read.tokens[0]).all():
         raise InvalidInput("bags", "of tokens that are not all equal", "equal tokens")
     return Labelled(read, targets.number == 1, targets.groups)

@@ -22,22 +22,6 @@ from sparsetoken.bags import Bags
 from sparsetoken.estimators import PooledClassifier
 
 
-def placements(
-    scores: Float[np.ndarray, " n"], positive: Bool[np.ndarray, " n"]
-) -> Float[np.ndarray, " n"]:
-    """Return the fraction of bags of the other class ranked correctly against each; ties are half.
-
-    Both classes must be there.
-    """
-    placements = np.empty(len(scores))
-    for rows in (positive, ~positive):
-        others = np.sort(scores[~rows])
-        below, up_to = (np.searchsorted(others, scores[rows], side) for side in ("left", "right"))
-        placements[rows] = (below + up_to) / (2 * len(others))
-    placements[~positive] = 1 - placements[~positive]
-    return placements
-
-
 def filled(
     sums: Float[np.ndarray, "K n"],
     counts: Float[np.ndarray, "K n"],
@@ -49,45 +33,6 @@ def filled(
         for rows in (positive, ~positive):
             row[rows & ~known] = row[rows & known].mean() if (rows & known).any() else 0.5
     return placed
-
-
-def auc(
-    placed: Float[np.ndarray, "*K n"], positive: Bool[np.ndarray, " n"]
-) -> Float[np.ndarray, "*K"]:
-    """Return the AUC: the mean of the mean placements of the two classes.
-
-    These two differ a little where folds differ in size.
-    """
-    classes = [placed[..., rows].mean(axis=-1) for rows in (positive, ~positive)]
-    return np.asarray(np.mean(classes, axis=0))
-
-
-def influences(
-    placed: Float[np.ndarray, "*K n"], positive: Bool[np.ndarray, " n"]
-) -> Float[np.ndarray, "*K n"]:
-    """Return by how much each bag moves the AUC; their covariance over n is that of AUCs.
-
-    It is the placement of the bag less the AUC, over the share of bags that are of its class: a
-    bag of a rare class moves the AUC more. In small folds, where a placement rests on few pairs,
-    the variance is overestimated: the noise of a pair is in the placements of both its bags.
-    """
-    rate = positive.mean()
-    return (placed - auc(placed, positive)[..., None]) / np.where(positive, rate, 1 - rate)
-
-
-def clustered_covariance(
-    values: Float[np.ndarray, "J n"], groups: Int[np.ndarray, " n"] | None
-) -> Float[np.ndarray, "J J"]:
-    """Return the covariance of the means of J values of each bag, of which groups are independent.
-
-    Deviations are summed in each group (K.-Y. Liang and S. L. Zeger, 1986). Without groups each
-    bag is one.
-    """
-    moved = values - values.mean(axis=1, keepdims=True)
-    if groups is not None:
-        moved = np.stack([np.bincount(groups, row) for row in moved])[:, np.bincount(groups) > 0]
-    count = moved.shape[1]
-    return moved @ moved.T * (count / max(count - 1, 1)) / values.shape[1] ** 2
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,16 +17,8 @@ from sparsetoken.estimators import (
 )
 from sparsetoken.forecasting.crossvalidation import fitted_to, training_bags
 from sparsetoken.forecasting.inputs import Labelled
-from sparsetoken.forecasting.measures import (
-    Excess,
-    auc,
-    clustered_covariance,
-    excess,
-    filled,
-    influences,
-    placements,
-    spreads,
-)
+from sparsetoken.forecasting.measures import Excess, excess, filled, spreads
+from sparsetoken.numerics.ranks import auc, clustered_covariance, influences, placements
 
 MODELS = ("bag", "attention", "pooled")
 """`BagClassifier`, its member with attention alone, and its member with mean pooling."""

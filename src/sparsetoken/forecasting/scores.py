@@ -83,6 +83,7 @@ def class_scores(
     chances: Float[np.ndarray, "n C"],
     placed: Float[np.ndarray, "n K"],
     over: Bootstrap,
+    positive: int = 1,
 ) -> dict[str, Interval]:
     """Return accuracies, the log-loss, and the AUC: of several classes means over classes.
 
@@ -95,6 +96,8 @@ def class_scores(
         Placements among the bags of the other side, of the second of two classes, or of each class
         against the rest; nan where they are unknown.
     over : Bootstrap
+    positive : int
+        Of two classes that of the sensitivity; the specificity is of the other one.
     """
     right, (n, C) = predicted == y, chances.shape
     rarest = min(over.units(y == c) for c in range(C))
@@ -104,8 +107,8 @@ def class_scores(
         "balanced_accuracy": over.bounded(np.mean(recalls, axis=0), rarest),
     }
     if C == 2:
-        found["specificity"] = over.share(right, y == 0)
-        found["sensitivity"] = over.share(right, y == 1)
+        found["specificity"] = over.share(right, y != positive)
+        found["sensitivity"] = over.share(right, y == positive)
     areas = []
     for column, k in zip(placed.T, [1] if C == 2 else range(C), strict=True):
         of_class, others = over.mean(column, y == k), over.mean(column, y != k)
