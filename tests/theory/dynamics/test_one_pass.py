@@ -44,6 +44,21 @@ def test_tensors_recorded():
     assert (found.dims, found.coords["time"].tolist()) == (("time",), [0.0, 20.0])
 
 
+def test_overlaps_recorded():
+    """Means over 24 trials of tensors by another program at d = 800; errors are up to .005."""
+    one_pass = st.OnePass(
+        times=[0, 1, 2, 5, 10],
+        rates={"q": 2.0, "w": 1.0},
+        rate_c=1.0,
+        start=0.5,
+        start_overlaps=0.1,
+    )
+    problem = st.SparseTokenProblem(5, 1, 3.0)
+    found = st.descend(problem, one_pass, replicas=2, tolerance=0.05).weights.overlaps[1:, :, 0]
+    recorded = [[0.228, 0.274], [0.409, 0.444], [0.736, 0.775], [0.983, 1.039]]
+    np.testing.assert_allclose(found, recorded, atol=0.01)
+
+
 DEEP = {"Q": 0.4, "K": 0.4, "V": 0.5, "O": 0.0, "q": 0.4, "w": 0.3}
 SETTINGS = {
     "softmax": (PROBLEM, st.OnePass(times=[0, 4], rates={"q": 2.0, "w": 0.5}, start_overlaps=0.2)),
@@ -148,6 +163,18 @@ def test_a_silent_layer_is_named():
     deep = st.OnePass(st.networks.Transformer(2), times=[0, 1], start_cosines={})
     found = st.descend(st.SparseTokenProblem(3, 1, 3.0), deep, replicas=2)
     assert any("Silent" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("rates", "last"), [(1.5, 4), (3.0, 20)])
+def test_a_broken_symmetry_is_noted(rates, last):
+    """The signs of both columns turn together; at time 20 scrambles have chosen signs by chance."""
+    one_pass = st.OnePass(st.networks.Elementwise("tanh"), times=[0, last], rates=rates, start=0.5)
+    (note,) = st.descend(st.SparseTokenProblem(4, 1, 4.0), one_pass, replicas=2).notes
+    assert f"change the test error at time {last} by about -0." in note
+
+
+def test_no_symmetry_is_noted_where_none_is_broken():
+    assert st.descend(PROBLEM, RECORDED, replicas=2).notes == ()
 
 
 @pytest.mark.parametrize(
