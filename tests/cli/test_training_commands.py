@@ -69,6 +69,7 @@ def test_one_pass_has_times():
         assert [row["time"] for row in point["simulation"]["steps"]] == [0, 1, 2]
     shown = run("descend", *TASK, "--one-pass", "--times", "0,1", "--tolerance", 0.05)
     assert shown.exit_code == 0
+    assert "One pass over fresh bags" in shown.stdout
     assert "time" in shown.stdout
 
 

@@ -87,7 +87,8 @@ def descend(
     # What the simulation refuses is refused before the limit is computed, which may take long.
     measured = [] if dimension is None else computed(given, grid, experiment, LOOPS, inner)
     found = computed(given, grid, limit, LOOPS, inner)
-    answer = answered("Gradient descent on all weights", found, grid, FEW, _trajectory)
+    title = "One pass over fresh bags" if one_pass else "Gradient descent on all weights"
+    answer = answered(title, found, grid, FEW, _trajectory)
     if not measured:
         return answer
     plain = o.Grid(all=grid.all)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -74,20 +75,9 @@ class OnePass:
     @property
     def one_step(self) -> Descent:
         """One step on the population loss with the same settings."""
-        return Descent(
-            self.network,
-            alpha=np.inf,
-            steps=1,
-            rates=self.rates,
-            rate_c=self.rate_c,
-            decay=self.decay,
-            loss=self.loss,
-            start=self.start,
-            signal_cosines=self.signal_cosines,
-            start_overlaps=self.start_overlaps,
-            start_cosines=self.start_cosines,
-            start_c=self.start_c,
-        )
+        shared = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        del shared["times"]
+        return Descent(**shared, alpha=np.inf, steps=1)
 
 
 def require_descent(given: Any) -> None:

@@ -406,4 +406,4 @@ def test_an_error_beside_a_test_error_of_zero_takes_all_replicas():
 def test_a_descent_that_keeps_a_symmetry_has_a_note():
     network, problem = networks.Elementwise("tanh"), st.SparseTokenProblem(4, 1, 4.0)
     (note,) = descend(problem, st.Descent(network, 3.0, 20, 3.0, start=0.5), replicas=2).notes
-    assert "after 20 steps" in note
+    assert "at step 20" in note

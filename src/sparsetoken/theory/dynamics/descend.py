@@ -87,7 +87,8 @@ def descend(
         replicas differ too much, or a covariance of projections is not positive, the trajectory is
         cut with the status TOLERANCE_NOT_REACHED. The training loss of a built-in loss is at
         least 0. The notes of a trajectory say where small overlaps of the start would change it:
-        the limit keeps symmetries that are broken at every finite dimension.
+        the limit keeps symmetries that are broken at every finite dimension. Errors do
+        not include that of a trained start, which may be larger in the first steps.
 
     Raises
     ------

@@ -94,7 +94,9 @@ def follow(
     """
     plan = plan_of(task, trained)
     training = plan.training
-    broken = _broken_symmetry(plan, tolerance)
+    broken = broken_symmetry(
+        training, lambda at: trajectory(plan._replace(training=at), 0, (0,)), tolerance
+    )
     silent = silent_layers(training, lambda: trajectory(plan, 0, (0,)))
     notes = (*broken, *silent, *_notes_on_spectrum(training.task))
     replicas = _ran(plan, range(count or FIRST_REPLICAS), workers)
@@ -294,7 +296,9 @@ def _wanted(trajectory: FollowedDescent, tolerance: float) -> int:
     return min(MOST_REPLICAS, _GROUPS * math.ceil(wanted / _GROUPS))
 
 
-def _broken_symmetry(plan: ReplicaPlan, tolerance: float) -> tuple[str, ...]:
+def broken_symmetry(
+    training: Training, run: Callable[[Training], States], tolerance: float, by_chance: float = 0.0
+) -> tuple[str, ...]:
     """Return what random overlaps of the start would change, if that is above a tolerance.
 
     Random columns have overlaps of order 1/sqrt(d) with the signals, which the limit leaves out.
@@ -302,43 +306,40 @@ def _broken_symmetry(plan: ReplicaPlan, tolerance: float) -> tuple[str, ...]:
     symmetry of network and task turns their signs, the test error does not depend on the signs,
     and the overlaps may grow from step to step. So a symmetry is broken where in the
     end the mean effect of both signs is larger than half their difference after any step. Elsewhere
-    it is the smaller one, of order 1/d beside 1/sqrt(d).
+    it is the smaller one, of order 1/d beside 1/sqrt(d). What samples break is added `by_chance`.
     """
-    training = plan.training
     norms = np.linalg.norm(training.start, axis=0)
     rng = np.random.default_rng(_SEED)
-    base, pairs = _test_errors(plan), []
+
+    def test_errors(change: np.ndarray) -> np.ndarray:
+        start = training.start.copy()
+        start[: len(change)] += change
+        states = run(training._replace(start=start))
+        return network_outcome(training.network, training.task, *states.weights).test_error
+
     P, with_cosines = len(training.task.directions), training.network.uses_gram
+    base, pairs = test_errors(np.zeros((P, len(norms)))), []
     for _ in range(_DRAWS):
         normals = rng.standard_normal((len(training.start) if with_cosines else P, len(norms)))
         normals[P:] *= training.start[P : len(normals)] == 0  # not along the column itself
         change = normals * norms / math.sqrt(_DIMENSION)
-        pairs.append([_test_errors(plan, sign * change) for sign in (1, -1)])
+        pairs.append([test_errors(sign * change) for sign in (1, -1)])
     known = min(len(base), *(len(errors) for pair in pairs for errors in pair))
     if known == 1:
         return ()
     both = np.array([[errors[1:known] for errors in pair] for pair in pairs])
-    last, shift = known - 1, float(both[..., -1].mean() - base[known - 1])
+    shift = float(both[..., -1].mean() - base[known - 1]) + by_chance
     ordinary = np.sqrt(np.mean((both[:, 0] - both[:, 1]) ** 2, axis=0)).max() / 2
     if abs(shift) <= max(tolerance, ordinary):
         return ()
     what, which = ("and cosines ", ", or by start_cosines") if with_cosines else ("", "")
+    name, along = training.along
     return (
         f"The limit keeps a symmetry that finite dimensions break: overlaps with the signals, "
-        f"{what}as a random start has at d = {_DIMENSION}, change the test error after {last} "
-        f"steps by about {shift:+.4f}. Simulate at your dimension, or break the symmetry by norms "
-        f"of the start that differ, or by start_overlaps{which}.",
+        f"{what}as a random start has at d = {_DIMENSION}, change the test error at {name} "
+        f"{along[known - 1]:g} by about {shift:+.4f}. Simulate at your dimension, or break the "
+        f"symmetry by norms of the start that differ, or by start_overlaps{which}.",
     )
-
-
-def _test_errors(plan: ReplicaPlan, change: np.ndarray | None = None) -> np.ndarray:
-    training = plan.training
-    if change is not None:
-        start = training.start.copy()
-        start[: len(change)] += change
-        plan = plan._replace(training=training._replace(start=start))
-    states = trajectory(plan, 0, (0,))
-    return network_outcome(training.network, training.task, *states.weights).test_error
 
 
 def silent_layers(training: Training, run: Callable[[], States]) -> tuple[str, ...]:

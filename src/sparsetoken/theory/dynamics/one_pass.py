@@ -24,6 +24,7 @@ from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.dynamics.follow import (
     FollowedDescent,
     accuracy_of,
+    broken_symmetry,
     group_outcomes,
     outcome_of,
     outcome_on_nodes,
@@ -93,17 +94,31 @@ def follow_pass(
     def run(numbers: Sequence[int]) -> list[_Solution]:
         return [_solution(as_far, number) for number in numbers]
 
-    notes = silent_layers(as_far, lambda: solver[0].states)
     solutions: list[_Solution] = []
     wanted = count or _FIRST
     while True:
         numbers = range(len(solutions), wanted)
         solutions += map_points(run, numbers, call=[], workers=workers, what="replicas")
         found = _together(training, solutions, solver, tolerance)
+        if numbers.start == 0:
+            broken = _broken_symmetry(as_far, found, tolerance)
         wanted, errors = min(2 * wanted, _MOST), found.outcome_error.test_error
         enough = accuracy_of(training, found.outcome.test_error, errors, tolerance).enough
-        if count is not None or enough or len(solutions) == wanted:
-            return dataclasses.replace(found, notes=notes)
+        # Where a symmetry is broken scrambles differ by chance, of which more do not bring less.
+        if count is not None or broken or enough or len(solutions) == wanted:
+            silent = silent_layers(as_far, lambda: solver[0].states)
+            return dataclasses.replace(found, notes=(*broken, *silent))
+
+
+def _broken_symmetry(training: Training, found: FollowedPass, tolerance: float) -> tuple[str, ...]:
+    """Return what random overlaps of the start would change, with what scrambles have broken."""
+    each = found.group_outcomes.test_error[:, -1].mean()
+    by_chance = each - outcome_of(found.training, found.states).test_error[-1]
+
+    def few(at: Training) -> States:
+        return _solution(at, 0, size=_FEW).states
+
+    return broken_symmetry(training, few, tolerance, float(by_chance))
 
 
 def _together(
