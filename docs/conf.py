@@ -257,6 +257,7 @@ BUILT = {  # pages that a bare clone lacks, by the files that they are made of
     re.compile(r"\]\(gallery/README\.rst\)"): "](examples/index.rst)",
     re.compile(r"\]\(gallery/(\w+)\.py\)"): r"](examples/\1.rst)",
     re.compile(r"\]\(\.\./CHANGELOG\.md\)"): "](changelog.md)",
+    re.compile(r"\]\((\.\./src/[\w/]+\.py)#L\d+\)"): r"](\1)",  # files have no lines there
     re.compile(r"\]\(\.\./CONTRIBUTING\.md\)"): "](path:../CONTRIBUTING.md)",  # as a file
 }
 FROM_README = re.compile(r"\]\((?!https?://|#)")  # links to files

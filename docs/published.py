@@ -6,6 +6,8 @@
 
 Rows of speed that are not measured again stay.
 
+The links of equations.md to lines are written from the source of the package.
+
 In a page, what stands between ``<!-- numbers: NAME -->`` and ``<!-- end -->`` is written by the
 function of `BLOCKS` of that name; a badge is written from pyproject.toml and the verdicts of the
 report. A test compares all of them with docs/published.json.
@@ -14,6 +16,7 @@ report. A test compares all of them with docs/published.json.
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import re
 import statistics
@@ -115,7 +118,64 @@ def _runs(rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
+PAPER = {
+    "Theorem 1 (its figure: `st.presets.alignment`)": ("first-step", "query-alignment"),
+    "Equation (15)": ("sign-condition",),
+    "Theorem 2, figure 1 (`st.presets.learning_curves`)": (
+        "stage-four-potential",
+        "learned-readout",
+        "learned-error",
+    ),
+    "Theorem 3 and conjecture 1": ("capacity",),
+    "Propositions 1 to 3": (
+        "pooled-representation",
+        "vectorized-representation",
+        "representation-error",
+        "largest-token-test",
+    ),
+    "Proposition 4": ("oracle-tests",),
+    "Figure of the error at infinite data": ("population-risk",),
+}
+"""Equations of the paper."""
+CODE = r"### {}\n.*?^\*Code:\* `([\w/.]+)`, `([\w.]+)`"
+
+
+def of_the_paper(numbers: Numbers) -> str:
+    """Return the table of the results of the paper, with links to the lines of their functions."""
+    page = (HERE / "equations.md").read_text("utf-8")
+    lines = [
+        "| in the paper | equation | function | unit tests |",
+        "| --- | --- | --- | --- |",
+    ]
+    for result, names in PAPER.items():
+        for name in names:
+            file, function = re.search(CODE.format(name), page, re.MULTILINE | re.DOTALL).groups()
+            source = f"../src/sparsetoken/{file}"
+            code = f"[`{function}`]({source}#L{_line(HERE / source, function)})"
+            tests = ", ".join(
+                f"[{test.stem}](../{test.relative_to(HERE.parent)})" for test in _tests(name)
+            )
+            lines.append(f"| {result} | [{name}](#{name}) | {code} | {tests} |")
+    return "\n".join([*lines, ""])
+
+
+def _line(file: Path, name: str) -> int:
+    """Return the line of a function or class, or of a method, as Class.method."""
+    node: Any = ast.parse(file.read_text("utf-8"))
+    for part in name.split("."):
+        node = next(one for one in node.body if getattr(one, "name", "") == part)
+    return int(node.lineno)
+
+
+def _tests(name: str) -> list[Path]:
+    """Return the files of tests of the theory that name an equation."""
+    named = re.compile(rf"^Equations: [^.]*(?<![\w-]){name}(?![\w-])", re.MULTILINE)
+    files = sorted((HERE.parent / "tests" / "theory").rglob("test_*.py"))
+    return [file for file in files if named.search(file.read_text("utf-8"))]
+
+
 BLOCKS: dict[str, Callable[[Numbers], str]] = {
+    "paper": of_the_paper,
     "reproduction": reproduction,
     "speed": speed,
 }

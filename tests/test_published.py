@@ -29,7 +29,8 @@ def numbers(published):
 def test_the_pages_say_what_the_numbers_say(published, numbers):
     pages = published.written(numbers)
     names = {file.name for file in pages}
-    assert names == {"benchmarks.md", "badge_python.svg", "badge_licence.svg", "badge_claims.svg"}
+    badges = {f"badge_{name}.svg" for name in ("python", "licence", "claims")}
+    assert names == {"benchmarks.md", "equations.md", *badges}
     for file, text in pages.items():
         assert file.read_text("utf-8") == text, f"Run python docs/published.py: {file.name} differs"
 
@@ -82,3 +83,15 @@ def test_the_numbers_of_a_report_are_taken_from_it(published, report):
     found = published.taken_from(report)
     assert found["z"] == {"count": 2, "sd": 2.75, "beyond_3": 1}
     assert "1 of the paper. 3 comparisons" in published.reproduction({"quick": found})
+
+
+def test_results_of_the_paper_lead_to_functions_and_tests(published):
+    table = published.of_the_paper({})
+    source, line = re.search(
+        r"\[`second_step`\]\(\.\./(src/\S+)#L(\d+)\) \| \[test_two_steps\]", table
+    ).groups()
+    text = (DOCS.parent / source).read_text("utf-8").splitlines()[int(line) - 1]
+    assert text == "def second_step("
+    rows = table.splitlines()[2:]
+    assert len(rows) == sum(map(len, published.PAPER.values()))
+    assert [row for row in rows if "(../tests/theory/" not in row] == []

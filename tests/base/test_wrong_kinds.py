@@ -141,7 +141,7 @@ def test_modules_show_public_names_alone(module):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: st.simulate(TASK, POOLED, READOUT, dimension=20), "For a task there are st.desc"),
+        (lambda: st.capacity(TASK, POOLED), "st.simulate, st.descend and"),
         (lambda: st.predict(PROBLEM, st.Descent(steps=1)), "st.Attention()"),
         (lambda: st.predict(TASK, st.Attention()), "Write st.Query(cosines={'needle': 0.8}"),
         (lambda: st.descend(ZERO_ONE, st.Descent(steps=1)), "write 2 * y - 1 in place of y"),

@@ -108,3 +108,15 @@ def test_advice_says_at_which_settings_and_the_exit_code_is_the_worst():
     assert fallen.exit_code == 1
     assert json.loads(fallen.stdout)["status"] == "no_limit"
     assert "Not converged (no_limit)" in fallen.stderr
+
+
+def test_a_word_among_numbers_is_named():
+    found = run("predict", "pooled", "--alpha1", "1,two")
+    assert found.exit_code == 2
+    assert "--alpha1: 'two' is not a number." in found.stderr
+
+
+def test_advice_at_some_points_is_one_sentence():
+    options = ["--eta-q", "0.01", "--alpha1", "1,2", "--tolerance", "0.1"]
+    found = run("predict", "attention,pooled", *options)
+    assert found.stderr.startswith("At model = attention, at 2 of 2 points, first: ")

@@ -1,6 +1,8 @@
 """What a tolerance allows."""
 
 import math
+import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +12,8 @@ from sparsetoken.theory.accuracy import (
     allowed_error,
     allowed_of_loss,
     allowed_of_weights,
+    relative_to,
+    sizes_of,
 )
 
 
@@ -50,14 +54,42 @@ def test_the_worst_number_decides():
     assert not Accuracy.of({"overlap": 0.0}, {"overlap": 1e-9}).enough
 
 
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (1e-3, 8.5e-5, "Twice the relative error of the test error is 17%, 1% was asked; "),
+        (2e-4, 1.5e-3, "Twice the relative error of the test error is 1500%, 1% was asked; "),
+        (30.0, 3e-2, "Twice the relative error of the test error is 0.2%, 0.01% was asked; "),
+        (0.3, 8.5e-5, "Twice the error of the test error is 1.7e-04, 1.0e-04 was asked; "),
+        (0.0, 1e-9, "Twice the error of the test error is 2.0e-09, 1.0e-12 was asked; "),
+    ],
+)
+def test_the_message_is_in_the_terms_of_the_check(value, error, words):
+    allowed, sizes = allowed_error(value, 1e-4), relative_to(value)
+    found = Accuracy("test_error", error, allowed, sizes).status(1e-4).remedy
+    assert found.startswith(words)
+    if "relative" in words:  # what was asked is what is checked
+        percent = float(re.search(r"([\d.]+)% was asked", found)[1])
+        assert percent / 100 * value == pytest.approx(allowed)
+
+
+def test_a_small_training_loss_has_an_absolute_error():
+    sizes = [sizes_of(SimpleNamespace(test_error=0.3, training_loss=x)) for x in (1e-3, 1e-5)]
+    assert sizes == [
+        {"test_error": 0, "training_loss": 1e-3},
+        {"test_error": 0, "training_loss": 0},
+    ]
+
+
 def test_the_remedy_is_enough():
     def status(tolerance):
         allowed = {"test_error": allowed_error(1e-3, tolerance)}
-        return Accuracy.of(allowed, {"test_error": 3e-5}).status(tolerance, " with 64 nodes")
+        found = Accuracy.of(allowed, {"test_error": 3e-5}, {"test_error": 1e-3})
+        return found.status(tolerance, " with 64 nodes")
 
     found = status(1e-4)
     assert found.code is StatusCode.TOLERANCE_NOT_REACHED
     assert "test error" in found.remedy
-    assert "above 1.00e-05: the tolerance, on a scale of 0.1;" in found.remedy
+    assert "relative error of the test error is 6% with 64 nodes, 1% was asked;" in found.remedy
     asked = float(found.remedy.rsplit(" ", 1)[1].rstrip("."))
     assert status(asked).converged

@@ -186,8 +186,9 @@ def _said(found: Found) -> tuple[list[str], list[str]]:
     notes: list[str] = []
     fallen: list[str] = []
     for words, record in found:
-        at = "".join(f"At {name} = {word}: " for name, word in words.items())
-        notes += [f"{at}{note}" for note in record.advice]
+        place = ", ".join(f"{name} = {word}" for name, word in words.items())
+        at = f"At {place}: " if place else ""
+        notes += [f"{at}{note}".replace(": At ", ", at ", 1) for note in record.advice]
         given: Any = getattr(record, "status", CONVERGED)
         states: Any = np.asarray(given, dtype=object).ravel()
         short = [one for one in states if not one.converged]

@@ -38,6 +38,9 @@ def _read(_: Any, tokens: Any) -> Any:
     """Return a number or a word; a tuple of several, separated by commas or in a range."""
     parts = [part.strip() for token in tokens for part in token.value.split(",")]
     found = [one for part in parts for one in (_range(part) if ":" in part else [_number(part)])]
+    words = [one for one in found if isinstance(one, str)]
+    if 0 < len(words) < len(found):
+        raise ValueError(f"{words[0][:80]!r} is not a number.")
     return tuple(found) if len(found) > 1 else found[0]
 
 

@@ -1,7 +1,8 @@
 """Settings of the paper's figures, as values.
 
-The report, the gallery and the explorer use these numbers. What a figure varies is an argument, a
-number or an array.
+`learning_curves` has that of figure 1, `alignment` that of the figure of theorem 1. The report, the
+gallery and the explorer use these numbers. What a figure varies is an argument, a number or an
+array.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Preset:
 
 
 def learning_curves(loss: str = "square", alpha0: Reals = 1.0, alpha1: Reals = 2.0) -> Preset:
-    """Return the setting for test error and training loss of three models over alpha1.
+    """Return the setting of figure 1: test error and training loss of three models over alpha1.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ def learning_curves(loss: str = "square", alpha0: Reals = 1.0, alpha1: Reals = 2
 
 
 def alignment(alpha0: Reals = 2.0) -> Preset:
-    """Return the setting for the cosines of query and readout over alpha0.
+    """Return the setting of the paper's figure of theorem 1: cosines of query and readout.
 
     See Also
     --------

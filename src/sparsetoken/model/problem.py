@@ -200,5 +200,5 @@ def require_problem(given: Any) -> None:
     if not isinstance(given, SparseTokenProblem):
         remedy = "Write st.SparseTokenProblem(length=10), for example."
         if type(given).__name__ == "Task":
-            remedy = "For a task there are st.descend, st.simulation.descend and st.predict."
+            remedy = "st.predict, st.simulate, st.descend and st.simulation.descend take a task."
         raise InvalidInput("problem", "a SparseTokenProblem", given, remedy)

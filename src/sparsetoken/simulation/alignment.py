@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 
-from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import TwoSteps, require_steps
 from sparsetoken.model.tokens import check_dimension
 from sparsetoken.model.values import broadcast
@@ -81,6 +81,7 @@ def align(
     True
     """
     require_steps(steps)
+    require_problem(problem)
     setting = Setting(dimension_of(problem, dimension), seed, engine)
     grid = broadcast(problem, steps)
     plans = [AlignmentPlan(at, of, setting) for at, of in grid.points]

@@ -195,10 +195,7 @@ class NewBags:
             Z = coefficients + scale * sum(Z for Z, _ in noises) if self._own else np.empty(0)
             y = task.targets(latent, Z)
             scores, weights = _forward(H, c, at.gram, network, task.outputs)
-            if metric == "error":
-                total += _wrong(scores, y)
-            else:
-                total += float(_metric(scores, y, metric, task.outputs))
+            total += metric_sum(metric, scores, y, task.outputs)
             informative = latent.get("informative", np.zeros((_BAGS, task.length))) != 0
             there = informative.any(axis=1)
             holding += int(there.sum())
@@ -239,6 +236,13 @@ def _forward(
     return jax.vmap(of_bag)(H)
 
 
+def metric_sum(metric: Any, scores: Float[np.ndarray, "n K"], y: np.ndarray, outputs: int) -> float:
+    """Return the sum of a metric over bags, of their scores and targets."""
+    if metric == "error":
+        return _wrong(scores, y)
+    return float(_metric(scores, y, metric, outputs))
+
+
 def _wrong(scores: Float[np.ndarray, "n K"], targets: Real[np.ndarray, " n"]) -> float:
     """Return how many bags are put into a wrong class; ties count their part."""
     if scores.shape[1] == 1:
@@ -250,7 +254,6 @@ def _wrong(scores: Float[np.ndarray, "n K"], targets: Real[np.ndarray, " n"]) ->
 
 @compiled("metric", "outputs")
 def _metric(scores: Any, y: Any, metric: Any, outputs: int) -> Any:
-    """Return the sum of a metric over bags, of their scores and targets."""
     import jax
 
     return jax.vmap(sample_loss(metric, outputs))(scores, y).sum()

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparsetoken.base.validation import choice, integer
 from sparsetoken.model.base import Problem
-from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.frames import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
@@ -19,9 +19,8 @@ LARGEST = 10**12  # dimension, so that sizes are floats
 Engine = TensorEngine | ReducedEngine
 
 
-def dimension_of(problem: SparseTokenProblem, dimension: int | None) -> int:
+def dimension_of(problem: Problem, dimension: int | None) -> int:
     """Return the dimension that is asked for, else that of the tokens, else 1000."""
-    require_problem(problem)
     return dimension if dimension is not None else problem.tokens.dimension or 1000
 
 

@@ -2,24 +2,62 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from typing import Any, overload
 
 from jaxtyping import Float, Int
 from numpy import ndarray
 
 from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.model.base import Problem
+from sparsetoken.model.concepts import ConceptProblem
 from sparsetoken.model.models import Attention, Model
-from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
 from sparsetoken.model.stages import Readout, TwoSteps
+from sparsetoken.model.task import Task
 from sparsetoken.model.values import broadcast
-from sparsetoken.results import Simulation, TrialOutcome
+from sparsetoken.results import Simulation, TaskOutcome, TrialOutcome
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.setting import Setting, dimension_of
 from sparsetoken.simulation.trial import TrialPlan
 
 
+@overload
 def simulate(
     problem: SparseTokenProblem,
+    model: Model = ...,
+    readout: Readout = ...,
+    *,
+    dimension: int | None = ...,
+    trials: int = ...,
+    seed: int = ...,
+    engine: str = ...,
+    test_problem: SparseTokenProblem | None = ...,
+    workers: int = ...,
+    keep: str | os.PathLike[str] | None = ...,
+    progress: bool = ...,
+) -> Simulation[TrialOutcome]: ...
+
+
+@overload
+def simulate(
+    problem: ConceptProblem | Task,
+    model: Model = ...,
+    readout: Readout = ...,
+    *,
+    dimension: int | None = ...,
+    trials: int = ...,
+    seed: int = ...,
+    engine: str = ...,
+    workers: int = ...,
+    keep: str | os.PathLike[str] | None = ...,
+    progress: bool = ...,
+) -> Simulation[TaskOutcome]: ...
+
+
+def simulate(
+    problem: Problem,
     model: Model = Attention(),
     readout: Readout = Readout(),
     *,
@@ -31,7 +69,7 @@ def simulate(
     workers: int = 1,
     keep: str | os.PathLike[str] | None = None,
     progress: bool = True,
-) -> Simulation[TrialOutcome]:
+) -> Simulation[TrialOutcome] | Simulation[TaskOutcome]:
     """Run the experiment at finite dimension; report means and standard errors.
 
     D0 has round(alpha0 d) samples and D1 round(alpha1 d), each at least 1. Training
@@ -44,11 +82,14 @@ def simulate(
 
     Parameters
     ----------
-    problem : SparseTokenProblem
+    problem : SparseTokenProblem, ConceptProblem or Task
+        Another task than the `SparseTokenProblem` has isotropic tokens and two classes or a target
+        that is a number; its model is `Pooled` or has a query that is given by its cosines.
     model : Model
         With steps that find its query on D0, or with a query: exactly that cosine and
         sharpness are then used. `Elementwise` takes the query that the steps find for
-        softmax attention, and pools with phi(beta X q) / L.
+        softmax attention, and pools with phi(beta X q) / L. Weights of your own are those of a
+        `sparsetoken.model.QueriedModel`.
     readout : Readout
         Its alpha1 is finite.
     dimension : int, optional
@@ -56,7 +97,8 @@ def simulate(
     trials : int >= 1
     seed : int >= 0
     engine : str
-        "reduced" samples the law without tokens, "tensors" draws real tokens.
+        "reduced" samples the law without tokens, "tensors" draws real tokens, as is always done for
+        another task than the `SparseTokenProblem`.
     test_problem : SparseTokenProblem, optional
         The problem of new data, on which test error and AUC are measured; by default the
         one trained on. It changes no draw of the training. For ``vectorized`` it must
@@ -72,8 +114,8 @@ def simulate(
     Returns
     -------
     Simulation
-        With `mean`, `standard_error` and `trials`. Its status says
-        if a training set had one class or a fit did not converge.
+        With `mean`, `standard_error` and `trials`: of `TrialOutcome`, or `TaskOutcome` of a task.
+        Its status says if a training set had one class or a fit did not converge.
 
     Raises
     ------
@@ -95,13 +137,24 @@ def simulate(
     >>> bool(abs(found.mean.test_error - 0.29) < 4 * found.standard_error.test_error)
     True
     """
-    dimension = dimension_of(problem, dimension)
-    setting = Setting(dimension, seed, engine)
+    of_task = isinstance(problem, (ConceptProblem, Task))
+    if of_task and test_problem is not None:
+        raise InvalidInput("test_problem", "None for a task", test_problem)
+    if not of_task:
+        require_problem(problem)
+    setting = Setting(dimension_of(problem, dimension), seed, engine)
     grid = broadcast(problem, model, readout)
-    plans = [
-        TrialPlan(problem, model, readout, setting, test_problem)
-        for problem, model, readout in grid.points
-    ]
+    plans: list[Any]
+    if of_task:
+        from sparsetoken.simulation.task_trial import TaskPlan  # with JAX
+
+        tensors = dataclasses.replace(setting, engine="tensors")
+        plans = [TaskPlan(task, of, fitted, tensors) for task, of, fitted in grid.points]
+    else:
+        plans = [
+            TrialPlan(problem, model, readout, setting, test_problem)
+            for problem, model, readout in grid.points
+        ]
     return simulated(
         plans,
         grid,
@@ -163,6 +216,7 @@ def draw_training_set(
     >>> features.shape, labels.shape
     ((100, 50), (100,))
     """
+    require_problem(problem)
     d = dimension_of(problem, dimension)
     setting = Setting(d, seed, engine)
     plan = TrialPlan(problem, model, Readout(alpha1=alpha), setting)

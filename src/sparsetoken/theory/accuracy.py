@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sparsetoken.results import Status, StatusCode
@@ -46,17 +47,41 @@ def allowed_of_weights(size: float, tolerance: float) -> float:
     return math.inf if math.isinf(tolerance) else _TIMES * tolerance * size
 
 
+def relative_to(value: float, least: float = _LEAST / _RELATIVE) -> float:
+    """Return the size of a number that is known relative to it, and 0 of any other."""
+    size = abs(value)
+    return size if size > 1 or least <= size < 1 / _RELATIVE else 0.0
+
+
+def sizes_of(outcome: Any) -> dict[str, float]:
+    """Return these sizes for the test error and the training loss of an outcome."""
+    loss = relative_to(float(outcome.training_loss), 1 / _RELATIVE**2)
+    return {"test_error": relative_to(float(outcome.test_error)), "training_loss": loss}
+
+
 class Accuracy(NamedTuple):
-    """The number of a result that is known worst: its error, and what twice the error may be."""
+    """The number of a result that is known worst: its error, and what twice the error may be.
+
+    The size is what the error is relative to, 0 where it is absolute.
+    """
 
     name: str
     error: float
     allowed: float
+    size: float = 0.0
 
     @classmethod
-    def of(cls, allowed: Mapping[str, float], errors: Mapping[str, Any]) -> Accuracy:
-        """Return the worst number by its error over what is allowed; both are given by name."""
-        known = [cls(name, float(errors[name]), most) for name, most in allowed.items()]
+    def of(
+        cls,
+        allowed: Mapping[str, float],
+        errors: Mapping[str, Any],
+        sizes: Mapping[str, float] = MappingProxyType({}),
+    ) -> Accuracy:
+        """Return the worst number by its error over what is allowed; all are given by name."""
+        known = [
+            cls(name, float(errors[name]), most, sizes.get(name, 0.0))
+            for name, most in allowed.items()
+        ]
         return max(known, key=lambda one: one.excess)
 
     @property
@@ -77,8 +102,14 @@ class Accuracy(NamedTuple):
         if self.enough:
             return Status(StatusCode.CONVERGED)
         what, needed = self.name.replace("_", " "), 1.1 * self.excess * tolerance
-        reached = f"Twice the error of the {what} is {2 * self.error:.2e}{basis}"
-        reached += f", above {self.allowed:.2e}: the tolerance, on a scale of "
-        reached += f"{self.allowed / tolerance:.2g}"
+        both, kind = (2 * self.error, self.allowed), ""
+        found, asked = (f"{x:.1e}" for x in both)
+        if self.size > 0:
+            kind, (found, asked) = "relative ", (_percent(x / self.size) for x in both)
+        reached = f"Twice the {kind}error of the {what} is {found}{basis}, {asked} was asked"
         remedy = f"{reached}; ask for a tolerance of {needed:.1e}." if needed < 1 else f"{reached}."
         return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g}%" if share < 1 else f"{100 * share:.0f}%"

@@ -16,7 +16,7 @@ from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Prediction
 from sparsetoken.results.record import over_rows
-from sparsetoken.theory.accuracy import Accuracy
+from sparsetoken.theory.accuracy import Accuracy, sizes_of
 from sparsetoken.theory.query.finite_dimension import drawn_queries
 from sparsetoken.theory.query.working import advice_on, working_query
 from sparsetoken.theory.readout.model_features import allowed_errors
@@ -91,7 +91,7 @@ def _mean(draws: Sequence[Prediction], tolerance: float) -> Prediction:
     spread = over_rows(outcomes, lambda values: float(np.std(finite(values))))
     asked = allowed_errors(outcome, tolerance)
     allowed = {name: max(asked[name], _SHARE * spread.columns()[name]) for name in asked}
-    accuracy = Accuracy.of(allowed, errors.columns())
+    accuracy = Accuracy.of(allowed, errors.columns(), sizes_of(outcome))
     return Prediction.of(
         outcome,
         errors=errors,

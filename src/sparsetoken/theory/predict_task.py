@@ -15,10 +15,9 @@ from scipy.special import ndtri
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import Loss
 from sparsetoken.model.base import Problem
-from sparsetoken.model.models import Model, Pooled, QueriedModel
-from sparsetoken.model.network_checks import check_metric
-from sparsetoken.model.stages import Readout, query_cosines
-from sparsetoken.model.tokens import isotropic_only
+from sparsetoken.model.frozen import frozen
+from sparsetoken.model.models import Model
+from sparsetoken.model.stages import Readout
 from sparsetoken.numerics.backend import compiled
 from sparsetoken.results import TaskOutcome, TaskPrediction, Weights
 from sparsetoken.theory.accuracy import (
@@ -52,11 +51,7 @@ def predict_task(
         If the model or its query is not known for tasks, there are K > 2 classes, tokens have a
         covariance, the ridge is 0, or the loss does not fit the targets.
     """
-    loss, outputs = readouts[0].loss, task.outputs
-    if outputs > 1:
-        minimum = 'st.Minimum(st.networks.Softmax(), alpha, ridge, frozen={"q": (...)})'
-        remedy = f"Write st.minimize(task, {minimum}), with overlaps and norm of the query."
-        raise InvalidInput("task", "of two classes or one number", f"{outputs} outputs", remedy)
+    loss = readouts[0].loss
     for readout in readouts:
         if not readout.ridge > 0:
             remedy = "Use a small ridge such as 1e-6."
@@ -115,17 +110,8 @@ class TaskFeatures(Features):
     first_points = 1024
 
     def __init__(self, task: Problem, model: Model, loss: Loss) -> None:
-        self._law = law = task.for_loss(loss)
-        isotropic_only(law.tokens, "A readout on a task")
-        check_metric(law, loss)
-        self._model, self._query = model, None
-        if isinstance(model, QueriedModel):
-            query: Any = model.query
-            s = query_cosines(query, law.directions, law.tokens)
-            rest = math.sqrt(max(1 - math.hypot(*s) ** 2, 0.0))
-            self._query = query.sharpness * np.array([*s, rest])
-        elif not isinstance(model, Pooled):
-            raise InvalidInput("model on a task", "Pooled() or one with a query", model)
+        self._law, self._query = frozen(task, model, loss)
+        law, self._model = self._law, model
         beside = self._query is not None and self._query[-1] > 0
         J = len(law.directions) + beside
         super().__init__(task, isotropic(J))

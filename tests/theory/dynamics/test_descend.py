@@ -131,7 +131,7 @@ def test_what_is_not_reached_is_said_with_the_error_and_what_twice_of_it_may_be(
     found = descend(PROBLEM, JOINT, tolerance=1.5 * error, replicas=2)
     text = found.status.remedy
     assert found.status.code is StatusCode.TOLERANCE_NOT_REACHED
-    assert f"is {2 * error:.2e} with 2 replicas, above {1.5 * error:.2e}" in text
+    assert f"is {2 * error:.1e} with 2 replicas, {1.5 * error:.1e} was asked" in text
     needed = float(text.split("tolerance of ")[1].rstrip("."))
     assert descend(PROBLEM, JOINT, tolerance=needed, replicas=2).converged
 

@@ -46,6 +46,7 @@ def activation_parameter() -> Any:
         r"\phi",
         default="erf",
         choices=tuple(ACTIVATIONS),
+        remedy="Weights of your own are those of a QueriedModel (docs/extending.md).",
     )
 
 

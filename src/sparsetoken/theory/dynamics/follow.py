@@ -17,7 +17,7 @@ from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.model.training import Training
 from sparsetoken.numerics.errors import stated_error
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.theory.accuracy import Accuracy, allowed_error
+from sparsetoken.theory.accuracy import Accuracy, allowed_error, relative_to
 from sparsetoken.theory.dynamics.outcomes import NetworkOutcome, covariances, network_outcome
 from sparsetoken.theory.dynamics.plan import ATOMS, ReplicaPlan, atoms_of, plan_of
 from sparsetoken.theory.dynamics.replica import Replica, States, grouped, run_replica, trajectory
@@ -277,7 +277,8 @@ def accuracy_of(
     pairs = zip(along.tolist(), test_error.tolist(), strict=False)
     values = {f"test error at {name} {at:g}": value for at, value in pairs}
     allowed = {name: allowed_error(value, tolerance) for name, value in values.items()}
-    return Accuracy.of(allowed, dict(zip(allowed, errors, strict=True)))
+    sizes = {name: relative_to(value) for name, value in values.items()}
+    return Accuracy.of(allowed, dict(zip(allowed, errors, strict=True)), sizes)
 
 
 def _wanted(trajectory: FollowedDescent, tolerance: float) -> int:

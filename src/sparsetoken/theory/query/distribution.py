@@ -126,7 +126,9 @@ def second_step(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and n0 times the scatter of the query after its step of size 1 at beta = 1.
 
-    Equation: covariance-alignment, as n0 and d grow in proportion.
+    Equation: covariance-alignment, as n0 and d grow in proportion. For isotropic tokens it is
+    Equation: query-alignment: theta along = -P/L, pulled = -Q/L, and the scatter over n0 adds up
+    to (Q^2 (|w1|^2 - m1^2) + N) / L^2.
     """
     pi, theta, R, L = problem.letters
     spectrum = spectrum_of(problem)

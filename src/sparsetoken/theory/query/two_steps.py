@@ -33,8 +33,8 @@ def align(
 ) -> Alignment:
     """Return the query after two gradient steps, as n0, d -> infinity or at a dimension d.
 
-    Equation: query-alignment, at alpha0 = n0/d. At a dimension it is finite-query.
-    Symbols: V = R (1 - R/L), P, Q, N as in docs/notation.md; h = l'(y, omega).
+    The limit, at alpha0 = n0/d, is query-alignment of docs/equations.md, the means at a dimension
+    are finite-query.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sparsetoken.losses import Loss
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.theory.accuracy import Accuracy, allowed_error
+from sparsetoken.theory.accuracy import Accuracy, allowed_error, sizes_of
 from sparsetoken.theory.laws.feature_law import FeatureLaw
 from sparsetoken.theory.outcome.measured import Measured
 from sparsetoken.theory.readout.features import Features
@@ -108,7 +108,8 @@ class LearningCurve:
 
     def _accuracy(self, found: Measured) -> Accuracy:
         outcome, errors = found.numbers
-        return Accuracy.of(self._features.allowed(outcome, self._tolerance), errors.columns())
+        allowed = self._features.allowed(outcome, self._tolerance)
+        return Accuracy.of(allowed, errors.columns(), sizes_of(outcome))
 
     def _point(self, found: Measured) -> SolvedPoint:
         """Return what is known of a solution."""

@@ -210,4 +210,4 @@ def _status(separation: Separation, tolerance: float) -> Status:
     error = separation.error  # inf where there is no capacity
     if not math.isfinite(error):
         return _NOT_SOLVED
-    return Accuracy("relative capacity", error, tolerance).status(tolerance)
+    return Accuracy("capacity", error, tolerance, size=1.0).status(tolerance)
