@@ -128,7 +128,7 @@ class AttentionDisplay:
         if coordinates is True:
             coordinates = _own_coordinates(bags)
         k = 0 if getattr(model, "_off", bool)() else k  # by its own statement
-        top = [_top(w, k, values) for w in _checked(found, values)]
+        top = [outstanding(w, k, values) for w in _checked(found, values)]
         more = {"top_tokens": top, "coordinates": coordinates}
         return cls.from_predictions(found, values=values, **more, **look)
 
@@ -191,7 +191,7 @@ class AttentionDisplay:
         label = LABELS[choice("values", values, LABELS)]
         choice("scale", scale, ("linear", "rank"))
         checked = _checked(weights, values)
-        top = [_top(w, 1, values) for w in checked] if top_tokens is None else top_tokens
+        top = [outstanding(w, 1, values) for w in checked] if top_tokens is None else top_tokens
         top = _of_bags("top_tokens", top, checked, _positions)
         if true_tokens is not None:
             true_tokens = _of_bags("true_tokens", true_tokens, checked, _flags)
@@ -204,9 +204,7 @@ class AttentionDisplay:
             label, ends = RANKED, (0.0, 100.0)
             checked = [100 * rankdata(w) / len(w) for w in checked]
         elif values == "weights":
-            clear = any(len(_top(w, 1, values)) for w in checked)
-            every = np.concatenate([[0.0 if clear else 1.0], *checked])
-            ends = min(0.0, float(every.min())), float(every.max())
+            ends = min(0.0, *(float(w.min()) for w in checked)), largest_of(checked)
         if coordinates is not None:
             if isinstance(coordinates, np.ndarray) and coordinates.ndim == 2:
                 coordinates = _split(coordinates, [len(w) for w in checked])
@@ -342,7 +340,7 @@ def _checked(weights: Any, values: str) -> list[np.ndarray]:
     return checked
 
 
-def _top(w: np.ndarray, k: int, values: str) -> np.ndarray:
+def outstanding(w: np.ndarray, k: int, values: str) -> np.ndarray:
     """Return the k tokens of largest value, none where nothing stands out."""
     least = 0.5 if values == "probabilities" else OUTSTANDING * w.mean()
     return np.argsort(-w, kind="stable")[: k if w.max() >= least else 0]
@@ -350,6 +348,12 @@ def _top(w: np.ndarray, k: int, values: str) -> np.ndarray:
 
 def _positive(name: str, given: Any, length: int = 0) -> float:
     return real(name, given, 0.0, open_low=True)
+
+
+def largest_of(weights: list[np.ndarray]) -> float:
+    """Return the end of the colours of weights: the largest, or at least 1 if none stands out."""
+    clear = any(len(outstanding(w, 1, "weights")) for w in weights)
+    return max([0.0 if clear else 1.0, *(float(w.max()) for w in weights)])
 
 
 def _image(name: str, given: Any, length: int) -> np.ndarray | None:
