@@ -40,7 +40,7 @@ def slide(rng, tumour):
     focus = tumour & (((cells - centre) ** 2).sum(axis=1) <= 5)
     features[focus, :2] += 3.0
     edge = 1 / (1 + np.exp(-20 * zoom(depth, PIXELS, order=1, grid_mode=True, mode="nearest")))
-    edge *= 1 + 0.12 * field(rng, CELLS * PIXELS, 1)
+    edge *= 1 + 0.12 * field(rng, CELLS * PIXELS, 2)
     image = PALE + edge[..., None] * (TISSUE - PALE)
     return features, TILE * cells[:, ::-1], focus, image.clip(0, 255).astype(np.uint8)
 
@@ -71,4 +71,4 @@ display = AttentionDisplay.from_estimator(
     image_scale=TILE / PIXELS,
     microns=MICRONS,
 )
-display.figure_.savefig(HERE / "slides_maps.png", dpi=150)
+display.figure_.savefig(HERE / "slides_maps.png", dpi=130)
