@@ -47,4 +47,4 @@ title = (
     "Attention has one more label per dimension, to learn where to look."
 )
 fig.suptitle(title, fontsize="medium")
-fig.savefig(HERE / "figure_1.png", dpi=100)
+fig.savefig(HERE / "figure_1.png", dpi=200)

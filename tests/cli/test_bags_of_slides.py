@@ -157,6 +157,67 @@ def test_tokens_are_written_with_their_coordinates(
     assert expected["x"].tolist() == data.bags.coordinates[:, 0].tolist()  # type: ignore[index]
 
 
+def test_tokens_of_a_slide_are_tiles_of_qupath(slides: Path, model: Path, tmp_path: Path) -> None:
+    """In the terms of QuPath's own reader: objectType, classification, measurements."""
+    out = tmp_path / "tokens.geojson"
+    slide = slides / "slides" / "001a.np?"
+    assert run("tokens", model, slide, "--out", out).exit_code == 0
+    found = json.loads(out.read_text())
+    table = token_table(load(model), read(slide, labels=None).bags)
+    assert found["type"] == "FeatureCollection"
+    for i, one in enumerate(found["features"]):
+        x = 256 * i  # corners are 256 apart, and so is the side of the tile
+        ring = [[x, 0], [x + 256, 0], [x + 256, 256], [x, 256], [x, 0]]
+        assert one["geometry"] == {"type": "Polygon", "coordinates": [ring]}
+        names = ["place", "attention", "probability_high"]
+        measured = {name: table[name][i].item() for name in names}
+        assert one["properties"]["measurements"] == measured
+        assert one["properties"]["objectType"] == "tile"
+        clear = measured["probability_high"] >= 0.5
+        assert one["properties"].get("classification") == ({"name": "high"} if clear else None)
+    assert {"classification" in one["properties"] for one in found["features"]} == {True, False}
+    assert run("tokens", model, slide, "--out", out, "--tile", 100).exit_code == 0
+    square = json.loads(out.read_text())["features"][1]["geometry"]["coordinates"][0]
+    assert square[0] + square[2] == [256, 0, 356, 100]
+
+
+def test_a_folder_has_a_file_and_a_picture_of_each_slide(model: Path, tmp_path: Path) -> None:
+    """Names are those of the slides, also of one in another folder."""
+    few, out = tmp_path / "few", tmp_path / "maps"
+    (few / "P1").mkdir(parents=True)
+    for name, n in (("a b", 4), ("P1/c", 1)):
+        places = 100 * np.stack([np.arange(n), np.zeros(n)], axis=1)
+        np.savez(few / f"{name}.npz", features=np.ones((n, D), np.float32), coords=places)
+    for _ in range(2):  # into a folder that is there, too
+        found = run("tokens", model, few, "--out", out)
+        assert (found.exit_code, found.stdout) == (0, f"Saved: {out}, 5 tokens of 2 bags\n")
+    names = {f"{name}{ending}" for name in ("a%20b", "P1%2Fc") for ending in (".geojson", ".png")}
+    assert {path.name for path in out.iterdir()} == names
+    (alone,) = json.loads((out / "P1%2Fc.geojson").read_text())["features"]
+    assert alone["geometry"]["coordinates"][0][2] == [100, 100]  # the side is that of the others
+    assert (out / "a%20b.png").read_bytes().startswith(b"\x89PNG")
+    with limited(100):
+        full = run("tokens", model, few, "--out", out)
+    assert (full.exit_code, full.stdout) == (1, "Saved: not all\n")
+    assert "was not written: File too large" in full.stderr
+
+
+def test_places_that_are_not_known_are_refused(slides: Path, model: Path, tmp_path: Path) -> None:
+    many, here = slides / "slides", tmp_path / "slides"
+    here.mkdir()
+    told = run("tokens", model, many, "--out", tmp_path / "tokens.geojson").stderr
+    assert "--out must be a folder for more than one bag" in told
+    assert "file other than the input" in run("tokens", model, many, "--out", many).stderr
+    for places, word in (
+        ({}, "--out must be a table for bags without coordinates"),
+        ({"coords": np.zeros((1, 2))}, "--tile must be given for bags of single tokens"),
+        ({"coords": np.full((1, 2), np.nan)}, "coordinates of here must be a finite array"),
+    ):
+        np.savez(here / "here.npz", features=np.ones((1, D), np.float32), **places)
+        assert word in run("tokens", model, here, "--out", tmp_path / "maps").stderr
+    assert not (tmp_path / "maps").exists()
+
+
 def test_a_table_is_packed(tmp_path: Path) -> None:
     rows = [f"{name},{k},{k + 0.5},{y}" for name, y in (("a", 0), ("b", 1)) for k in range(3)]
     (tmp_path / "rows.csv").write_text("\n".join(["slide,u,v,grade", *rows]))

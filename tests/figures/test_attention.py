@@ -2,18 +2,22 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.markers import CARETDOWN
+from matplotlib.text import Text
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sparsetoken import AttentionClassifier, BagRegressor
+from sparsetoken import AttentionClassifier, BagClassifier, BagRegressor
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledClassifier, TokenTransformer
 from sparsetoken.figures import AttentionDisplay
 from sparsetoken.figures.style import COLOURS
 
 WEIGHTS = [np.array([0.2, 0.7, 0.1]), np.array([1.0]), np.array([0.1, 0.2, 0.3, 0.4])]
+
+PLACES = [np.array([[0, 0], [256, 0], [0, 256]]), np.array([[5.0, 5.0]]), 256 * np.eye(4)[:, :2]]
+PLACED = {"coordinates": PLACES}
 
 
 def _heights(display):
@@ -36,7 +40,8 @@ def test_the_bars_are_the_weights_of_the_classifier(ragged):
     for heights, e in zip(_heights(display), expected, strict=True):
         np.testing.assert_allclose(heights, e / e.sum(), atol=1e-12)
     for axes, e in zip(display.axes_, expected, strict=True):
-        assert _marks(axes, CARETDOWN) == np.argsort(e)[::-1][:2].tolist()
+        tops = np.argsort(e)[::-1][: 2 if e.max() >= 1.5 * e.mean() else 0]
+        assert _marks(axes, CARETDOWN) == tops.tolist()
     assert display.axes_.shape == (4,)
     assert display.figure_.axes == display.axes_.tolist()
 
@@ -80,7 +85,7 @@ def test_true_tokens_stand_out():
         assert _marks(axes, "o") == np.flatnonzero(flags).tolist()
     assert [axes.get_ylabel() for axes in display.axes_] == ["x", "y", "z"]
     told = [text.get_text() for text in display.axes_[0].get_legend().get_texts()]
-    assert told == ["weight", "top token", "true token", "equal weights"]
+    assert told == ["attention weight", "top token", "true token", "equal weights"]
 
 
 def test_names_are_drawn_as_they_are_written(text):
@@ -98,7 +103,7 @@ def test_ragged_bags_share_one_scale():
     left, right, bottom, top = limits.pop()
     assert (left, right) == (-0.5, 3.5)
     assert bottom < 0 < 1 < top
-    assert [_marks(axes, CARETDOWN) for axes in display.axes_] == [[1], [0], [3]]
+    assert [_marks(axes, CARETDOWN) for axes in display.axes_] == [[1], [], [3]]
 
 
 def test_equal_weights_are_a_line_for_softmax_only():
@@ -167,6 +172,16 @@ def test_estimators_without_attention_are_refused(ragged):
         ({"true_tokens": [[1, 0], [1], [1, 0, 0, 0]]}, r"true_tokens\[0\] must be a bool array"),
         ({"true_tokens": [[2, 0, 0], [1], [1, 0, 0, 0]]}, r"true_tokens\[0\] must be a bool"),
         ({"names": ["a"]}, "names must be of length 3"),
+        ({"values": "scores"}, "values must be one of probabilities, weights"),
+        (
+            {"weights": [[0.5, 1.5]], "values": "probabilities"},
+            r"weights\[0\] must be probabilities, in \[0, 1\]; got 'values from 0.5 to 1.5'",
+        ),
+        ({"scale": "log"}, "scale must be one of linear, rank"),
+        (PLACED | {"vmin": 1.0, "vmax": 0.5}, r"numbers, vmin < vmax; got \(1.0, 0.5\)"),
+        (PLACED | {"image": [np.zeros(3)] * 3}, r"image\[0\] must be an array of numbers of shape"),
+        (PLACED | {"image_scale": [1.0, 0.0, 1.0]}, r"image_scale\[1\] must be a finite number in"),
+        (PLACED | {"microns": -1}, "microns must be a finite number in"),
         (
             {"coordinates": True},
             "coordinates must be of length 3, one .* got True",
@@ -180,21 +195,92 @@ def test_bad_input_is_named(wrong, message):
 
 
 def test_tokens_are_squares_where_they_lie():
-    places = [
-        np.array([[0, 0], [256, 0], [0, 256]]),
-        np.array([[5.0, 5.0]]),
-        256 * np.eye(4)[:, :2],
-    ]
     truth = [np.arange(len(w)) == 1 for w in WEIGHTS[:1]] + [np.zeros(1, bool), np.zeros(4, bool)]
-    display = AttentionDisplay.from_predictions(WEIGHTS, coordinates=places, true_tokens=truth)
+    display = AttentionDisplay.from_predictions(WEIGHTS, **PLACED, true_tokens=truth)
     assert (display.bars_, len(display.maps_), display.axes_.shape) == ([], 3, (3,))
     for drawn, w in zip(display.maps_, WEIGHTS, strict=True):
         np.testing.assert_array_equal(drawn.get_array(), w)
     first = display.maps_[0].get_paths()
-    np.testing.assert_allclose(first[1].vertices[:4].mean(axis=0), [256, 0])
+    np.testing.assert_allclose(first[1].vertices[:4].min(axis=0), [256, 0])
     assert np.ptp(first[1].vertices[:, 0]) == 256  # squares touch one another
     low, high = display.axes_[0].get_ylim()
     assert low > high  # the second coordinate points down, as in pictures
+    display.figure_.draw_without_rendering()
+
+
+FAINT = [np.array([2e-5, 1e-5, 0.0]), np.array([0.6]), np.array([0.3, 0.1, 0.1, 0.1])]
+
+
+def _frames(axes):
+    """Return the number of frames around top tokens of a map, which are drawn last."""
+    return len(axes.collections[-1].get_paths())
+
+
+@pytest.mark.parametrize(
+    ("given", "label", "ends", "frames"),
+    [
+        ({"values": "probabilities"}, "probability of a token", (0, 1), [0, 1, 0]),
+        ({}, "attention weight", (0, 0.6), [1, 0, 1]),
+        ({"vmin": 0.1, "vmax": 0.2, "cmap": "magma"}, "attention weight", (0.1, 0.2), [1, 0, 1]),
+        ({"scale": "rank"}, "percentile of tokens in a bag", (0, 100), [1, 0, 1]),
+    ],
+)
+def test_all_maps_have_one_scale_and_one_bar(given, label, ends, frames):
+    """A slide with a largest probability of 2e-5 is dark beside one of 0.6."""
+    display = AttentionDisplay.from_predictions(FAINT, **PLACED, **given)
+    assert {map_.get_clim() for map_ in display.maps_} == {ends}
+    assert {map_.get_cmap().name for map_ in display.maps_} == {given.get("cmap", "viridis")}
+    (bar,) = set(display.figure_.axes) - set(display.axes_)
+    assert bar.get_ylabel() == label
+    drawn = [map_.get_array() for map_ in display.maps_]
+    ranked = [[100, 200 / 3, 100 / 3], [100], [100, 50, 50, 50]]  # ties share their mean
+    for values, expected in zip(drawn, ranked if "scale" in given else FAINT, strict=True):
+        np.testing.assert_allclose(values, expected, rtol=1e-12)
+    assert [_frames(axes) for axes in display.axes_] == frames
+
+
+def test_equal_weights_are_dark_and_have_no_frame():
+    places = [PLACES[0], PLACES[2]]
+    weights = [np.full(3, 1 / 3), np.array([0.25, 0.26, 0.24, 0.25])]
+    display = AttentionDisplay.from_predictions(weights, coordinates=places)
+    assert {map_.get_clim() for map_ in display.maps_} == {(0, 1)}
+    assert [_frames(axes) for axes in display.axes_] == [0, 0]
+
+
+def test_a_model_that_found_nothing_has_no_top_tokens(ragged):
+    bags, labels = ragged
+    model = BagClassifier(random_state=0).fit(bags, labels)
+    few = [bag for bag, y in zip(bags, labels, strict=True) if y and len(bag) > 3][:2]
+    marked = AttentionDisplay.from_estimator(model, few, values="probabilities")
+    assert [_marks(axes, CARETDOWN) for axes in marked.axes_] == [[0], [0]]
+    model.weights_[1:] = 0  # the class rate alone
+    for values in ("weights", "probabilities"):
+        display = AttentionDisplay.from_estimator(model, few, values=values)
+        assert [_marks(axes, CARETDOWN) for axes in display.axes_] == [[], []]
+
+
+def test_probabilities_are_those_of_the_classifier(ragged):
+    bags, labels = ragged
+    model = BagClassifier(random_state=0).fit(bags, labels)
+    display = AttentionDisplay.from_estimator(model, bags[:3], values="probabilities")
+    assert _heights(display) == [one.tolist() for one in model.predict_token_proba(bags[:3])]
+    attention = AttentionClassifier(random_state=0).fit(bags, labels)
+    with pytest.raises(InvalidInput, match=r"predict_token_proba.*AttentionClassifier"):
+        AttentionDisplay.from_estimator(attention, bags[:2], values="probabilities")
+
+
+def test_an_image_and_a_scale_bar():
+    """At 16 units in a pixel an image of 32 by 48 pixels ends at 768 and 512."""
+    image = np.zeros((32, 48, 3), np.uint8)
+    display = AttentionDisplay.from_predictions(
+        WEIGHTS[:1], coordinates=PLACES[:1], image=[image], image_scale=16, microns=0.5
+    )
+    (axes,) = display.axes_
+    assert axes.images[0].get_extent() == [0, 768, 512, 0]
+    # The map is 768 units or 384 microns wide: 100 is the longest of 1, 2, 5 in a third of it.
+    (text,) = [one.get_text() for one in axes.artists[0].findobj(Text) if one.get_text()]
+    (bar,) = axes.artists[0].size_bar.get_children()
+    assert (text, bar.get_width()) == ("100 µm", 200)
     display.figure_.draw_without_rendering()
 
 

@@ -12,11 +12,11 @@ import re
 import shutil
 from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
 import pytest
-from PIL import Image
 
 from command_line import invoke
 from sparsetoken.base.progress import showing
@@ -130,7 +130,7 @@ def test_files_and_progress(written):
     assert names - kept == {
         "report.html",
         "claims.json",
-        *(f"{name}.webp" for name in figures),
+        *(f"{name}.svg" for name in figures),
         *(f"data/{name}.csv" for name in figures),
     }
     assert steps == [18, *[1] * 18]
@@ -143,7 +143,9 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
     inside = [link[1:] for link in page.links if link.startswith("#")]
     assert inside
     assert set(inside) <= set(page.ids)
-    beside = {link for link in page.links if not link.startswith(("#", "data:image/webp;base64,"))}
+    beside = {
+        link for link in page.links if not link.startswith(("#", "data:image/svg+xml;base64,"))
+    }
     assert beside
     assert all((written[0].report.parent / link).is_file() for link in beside)
     assert not re.search(r"@import|url\((?!#|%23)", _text(written[0]))
@@ -189,7 +191,7 @@ def test_one_figure_stands_at_the_top_and_the_counts_say_whose_the_claims_are(wr
     places = [text.index(f'<section id="{name}">') for name in names]
     assert places == sorted(places)
     assert text.count("<img ") == 2
-    assert text.index('href="learning-curves.webp"') < places[1]
+    assert text.index('href="learning-curves.svg"') < places[1]
     counts = _Page(text.partition('<p class="counts">')[2].partition("</p>")[0]).words.split()
     told = "1 claims hold: 1 of the paper 2 by experiment 3 comparisons with simulations"
     assert " ".join(counts).startswith(told)
@@ -217,13 +219,13 @@ def test_each_image_is_that_of_the_figure_and_the_same_each_time(written, tmp_pa
     before = dict(matplotlib.rcParams)
     folder = reproduce(["made-up"], out=tmp_path).report.parent
     assert dict(matplotlib.rcParams) == before
-    content = (folder / "made-up.webp").read_bytes()
-    assert content == (written[0].report.parent / "made-up.webp").read_bytes()
-    image = Image.open(io.BytesIO(content))
-    assert (image.format, image.size) == (
-        "WEBP",
-        (round(6.4 * module.DPI), round(4.2 * module.DPI)),
-    )
+    content = (folder / "made-up.svg").read_bytes()
+    assert content == (written[0].report.parent / "made-up.svg").read_bytes()
+    image = ElementTree.fromstring(content)
+    assert (image.get("width"), image.get("height")) == ("460.8pt", "302.4pt")  # 72 in an inch
+    kinds = {element.tag.rpartition("}")[2] for element in image.iter()}
+    assert "path" in kinds
+    assert "text" not in kinds  # whose font may not be there
 
 
 def test_the_table_of_a_study_is_its_frame(written):
@@ -399,7 +401,7 @@ def test_names_that_are_no_files_or_are_taken_are_refused(made_up_studies, name)
     [
         "report.html",
         "claims.json",
-        "made-up.webp",
+        "made-up.svg",
         "data/made-up.csv",
         "work",
         "data",
@@ -472,7 +474,7 @@ def test_workers_change_no_result(written, tmp_path):
     names = [path.relative_to(alone) for path in alone.rglob("*") if path.is_file()]
     assert sorted(names) == sorted(p.relative_to(tmp_path) for p in _written(tmp_path))
     for name in names:
-        if name.suffix in (".webp", ".csv"):
+        if name.suffix in (".svg", ".csv"):
             assert (tmp_path / name).read_bytes() == (alone / name).read_bytes()
 
 

@@ -22,15 +22,23 @@ Out = Annotated[
 ]
 
 
-def check_out(out: Path | None, *inputs: Path | None) -> None:
-    """Raise `InvalidInput` unless a table can be written there, beside what is read."""
-    from sparsetoken.base.files import require_place
+def check_out(out: Path | None, *inputs: Path | None, endings: tuple[str, ...] = ENDINGS) -> None:
+    """Raise `InvalidInput` unless a table can be written there, beside what is read.
+
+    An ending "" allows a folder.
+    """
+    from sparsetoken.base.files import require_other, require_place
     from sparsetoken.base.validation import InvalidInput
 
     if out is not None:
-        require_place("--out", out, *filter(None, inputs))
-        if out.suffix.lower() not in ENDINGS:
-            raise InvalidInput("--out", f"a name that ends in {' or '.join(ENDINGS)}", str(out))
+        files = [*filter(None, inputs)]
+        if "" in endings and not out.suffix and out.is_dir():
+            require_other("--out", out, *files)
+        else:
+            require_place("--out", out, *files)
+        if out.suffix.lower() not in endings:
+            legal = " or ".join(filter(None, endings)) + ", or a folder" * ("" in endings)
+            raise InvalidInput("--out", f"a name that ends in {legal}", str(out))
 
 
 def answered(

@@ -7,10 +7,11 @@ from typing import Annotated
 
 from cyclopts import Parameter as Option
 
-from sparsetoken.cli.bag_options import File, Source
-from sparsetoken.cli.bag_tables import Out, answered, check_out
+from sparsetoken.cli import token_files
+from sparsetoken.cli.bag_options import PANEL, File, Source
+from sparsetoken.cli.bag_tables import ENDINGS, answered, check_out
 from sparsetoken.cli.bags import columns_of_model, loaded_model
-from sparsetoken.cli.options import Common
+from sparsetoken.cli.options import Common, number
 from sparsetoken.cli.output import Answer
 
 
@@ -19,7 +20,23 @@ def tokens(
     file: File,
     /,
     *,
-    out: Out = None,
+    out: Annotated[
+        Path | None,
+        Option(
+            help="Table to write in place of the output, .parquet or .csv; for one bag with "
+            "coordinates .geojson, which QuPath reads; or a folder, for a .geojson and a picture "
+            "of each bag.",
+            group=PANEL,
+        ),
+    ] = None,
+    tile: Annotated[
+        float | None,
+        number(
+            "Side of the squares of .geojson, in units of the coordinates; by default the usual "
+            "distance of neighbours.",
+            PANEL,
+        ),
+    ] = None,
     source: Source = Source(),
     common: Common = Common(),
 ) -> Answer:
@@ -29,9 +46,11 @@ def tokens(
     """
     from sparsetoken.estimators import token_table
 
-    check_out(out, file, source.sheet)
+    check_out(out, file, source.sheet, endings=(*ENDINGS, *token_files.ENDINGS))
     estimator = loaded_model(model)
     data = source.loaded(file, columns_of_model(estimator, file), empty=True, labels=None)
+    if out is not None and out.suffix.lower() in token_files.ENDINGS:
+        return token_files.placed(estimator, data, out, tile)
     table = token_table(estimator, data.bags, data.ids)
     of = [name.partition("_")[2] for name in table if name.startswith("probability_")]
     first = of[0] if of else str(estimator._names()[0])

@@ -44,7 +44,7 @@ _INDEX = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Section:
-    """A study on the page: its frame and findings, and its figure as WebP, with its size."""
+    """A study on the page: its frame and findings, and its figure as SVG, with its size."""
 
     study: Study
     frame: pd.DataFrame
@@ -56,7 +56,7 @@ class Section:
     @property
     def address(self) -> str:
         """The image as the address of an image of the page."""
-        return "data:image/webp;base64," + base64.b64encode(self.image).decode()
+        return "data:image/svg+xml;base64," + base64.b64encode(self.image).decode()
 
     @property
     def sound(self) -> bool:

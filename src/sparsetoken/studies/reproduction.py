@@ -20,6 +20,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import pandas as pd
 
 from sparsetoken.base.files import write_file
@@ -66,7 +67,7 @@ PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
 WORK = "work"
 """The folder of the results that are kept."""
 NAME = re.compile(r"[a-z][a-z0-9-]*")
-DPI, QUALITY = 130, 50  # of images
+DPI = 130  # of maps in figures
 REMEDY = "Choose another with --out."
 
 
@@ -116,7 +117,7 @@ def reproduce(
     workers: int = 1,
     progress: bool = True,
 ) -> Reproduction:
-    """Run studies and write report.html, claims.json, and each figure as WebP and CSV.
+    """Run studies and write report.html, claims.json, and each figure as SVG and CSV.
 
     The result of each call that has ended is kept in work/. An interrupted run resumes from there,
     and a run with the same calls and seed, and the same source files of the package, computes
@@ -151,7 +152,7 @@ def reproduce(
     choice("profile", profile, PROFILES)
     chosen = chosen_studies(studies)
     seed, start = integer("seed", seed, 0), time.monotonic()
-    figures = [file for study in chosen for file in (f"{study.name}.webp", _table(study))]
+    figures = [file for study in chosen for file in (f"{study.name}.svg", _table(study))]
     folder = _writable(out, ["report.html", "claims.json", *figures])
     runs, resumed, calls = _run(chosen, PROFILES[profile], seed, folder / WORK, workers, progress)
     seconds = time.monotonic() - start
@@ -162,7 +163,7 @@ def reproduce(
     found = tuple(finding for section in sections for finding in section.findings)
     files = {"report.html": page(sections, facts).encode()}
     for section in sections:
-        files[f"{section.study.name}.webp"] = section.image
+        files[f"{section.study.name}.svg"] = section.image
         files[_table(section.study)] = section.frame.to_csv(index=False).encode()
     document = json.dumps(document_of(found, facts), indent=2, ensure_ascii=False)
     _write(folder, files | {"claims.json": f"{document}\n".encode()})
@@ -251,9 +252,10 @@ def _section(study: Study, run: Run) -> Section:
     """Return a section; an error names its study, and all results are kept by then."""
     try:
         frame, buffer = study.frame(run), io.BytesIO()
-        with style.styled():
+        # Texts as outlines: they look the same without the font.
+        with style.styled(), matplotlib.rc_context({"svg.fonttype": "path"}):
             drawn = figure.draw(frame, study.panels, study.looks, study.columns)
-            drawn.savefig(buffer, format="webp", dpi=DPI, pil_kwargs={"quality": QUALITY})
+            drawn.savefig(buffer, format="svg", dpi=DPI, metadata={"Date": None})
         width, height = (float(inches) * 72 for inches in drawn.get_size_inches())
         found = findings(study.claims, frame)
         return Section(study, frame, found, buffer.getvalue(), width, height)
