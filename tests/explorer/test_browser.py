@@ -255,7 +255,7 @@ def test_every_view_has_its_headline_and_shows_its_numbers_as_text_too(page, add
             page.locator("[data-save=svg]").click()
         (*words,) = ElementTree.parse(download.value.path()).getroot().itertext()
         kept = "".join(words)
-        assert "L = 3" in kept
+        assert "L\u00a0=\u00a03" in kept
         assert f"sparsetoken {st.__version__}" in kept
         for entry in page.locator("#plot .legend span").all():
             assert entry.inner_text() in words

@@ -328,7 +328,7 @@ async function copy(kind) {
 function notes() {
   const { settings } = state;
   const playing = boot.parameters.filter((parameter) => plays(parameter, settings, state.view));
-  const values = playing.map(({ name, label, symbol }) => `${symbol ? `$${symbol.split(" = ")[0]}$` : label} = ${told(settings[name])}`);
+  const values = playing.map(({ name, label, symbol }) => `${symbol ? `$${symbol.split(" = ")[0]}$` : label}\u00a0=\u00a0${told(settings[name])}`);
   return `${values.join(", ")}; sparsetoken ${boot.version}`;
 }
 

@@ -232,7 +232,7 @@ export class Phase extends View {
   }
 
   title() {
-    return `Which model errs least; stronger colours: a larger lead (full at 20 points)`;
+    return `Which model errs least; stronger colour: larger lead (full: 20 points)`;
   }
 
   headline(coarse) {
