@@ -27,7 +27,7 @@ pooled = st.predict(problem, st.Pooled(), readout, tolerance=5e-3)
 attended = st.predict(problem, attention, readout, tolerance=5e-3)
 
 # %%
-# Blue: attention is better. Orange: mean pooling is. On the black line they agree.
+# Blue: attention is better. Orange: mean pooling is. On the black line they tie.
 
 lead = 100 * (pooled.test_error - attended.test_error)
 fig, ax = plt.subplots(layout="constrained")
