@@ -47,6 +47,7 @@ const controls = new Controls($("controls"), (name, value) => {
 /** Take a new part of the state, and ask for what it shows. */
 function change(part, { at_once = false } = {}) {
   state = { ...state, note: "", ...part };
+  note("");
   source.snap(state);
   moves += 1;
   controls.show(state, source.sheet?.axes);
@@ -167,6 +168,11 @@ function write(place, text) {
   place.replaceChildren(...sentence(text));
 }
 
+function note(text) {
+  $("notes").removeAttribute("role");
+  write($("notes"), text);
+}
+
 function fail(error) {
   if (!(error instanceof Trouble)) throw error;
   solving();
@@ -194,8 +200,7 @@ function draw(number, quality) {
     $("plot").innerHTML = svg(width, height, inside, true);
   }
   $("summary").textContent = view.summary();
-  $("notes").removeAttribute("role");
-  write($("notes"), view.notes.join(" "));
+  if (quality === "exact") note(view.notes.join(" ")); // quick curves know of no trouble
   verdict();
   if (view instanceof Descent) drawTokens();
   if ($("numbers").open) fillTable();
