@@ -24,8 +24,8 @@ for model in curve.models:
         few.problem, model, few.readout, dimension=1000, trials=8
     )
     for quantity, ax in zip(("test_error", "training_loss"), axes, strict=True):
-        theory.plot(quantity, ax, label=model.name)
-        trials.plot(quantity, ax, label=model.name)
+        theory.plot(quantity, ax)
+        trials.plot(quantity, ax)
 axes[0].get_legend().remove()  # the one on the right is of both
 
 # %%

@@ -38,6 +38,6 @@ for name, model in models.items():
     measured.plot(ax=ax, label=name)
 labels = np.geomspace(0.25, 8, 7)
 best = [st.oracle.learning_error(problem, 1.0 + a).test_error for a in labels]
-ax.plot(labels, best, "-.", color="0.4", label="Bayes-optimal learner")
+ax.plot(labels, best, "-.", color="0.4", label="Bayes-optimal error")
 ax.legend()
 ax.set_ylim(0, 0.5)

@@ -8,6 +8,7 @@ signal the query is almost random, and mean pooling is the better choice.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
 
 import sparsetoken as st
 
@@ -26,11 +27,12 @@ pooled = st.predict(problem, st.Pooled(), readout, tolerance=5e-3)
 attended = st.predict(problem, attention, readout, tolerance=5e-3)
 
 # %%
-# Blue: attention is better. Red: mean pooling is. On the black line they agree.
+# Blue: attention is better. Orange: mean pooling is. On the black line they tie.
 
 lead = 100 * (pooled.test_error - attended.test_error)
 fig, ax = plt.subplots(layout="constrained")
-shown = ax.pcolormesh(loads, strengths, lead, cmap="RdBu", vmin=-15, vmax=15)
+sides = LinearSegmentedColormap.from_list("", ["C1", "white", "C0"])
+shown = ax.pcolormesh(loads, strengths, lead, cmap=sides, vmin=-15, vmax=15)
 ax.contour(loads, strengths, lead, levels=[0.0], colors="black")
 fig.colorbar(shown, label="lead of attention, points of test error")
 ax.set(xlabel="labelled bags per dimension, n/d", ylabel="signal strength")

@@ -35,7 +35,7 @@ for ax, quantity in zip(axes, ("test_error", "training_loss"), strict=True):
     trajectory.plot(quantity, ax=ax, label="theory")
     measured.plot(quantity, ax=ax, label="simulation", color="C0")
 best = st.oracle.learning_error(problem, alpha=3).test_error
-axes[0].axhline(best, color="0.4", linestyle="-.", label="Bayes-optimal learner")
+axes[0].axhline(best, color="0.4", linestyle="-.", label="Bayes-optimal error")
 axes[0].legend()
 axes[0].axvline(trajectory.best_step, color="black", linestyle=":")
 axes[0].set_ylim(0, None)

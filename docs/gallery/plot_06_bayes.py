@@ -30,7 +30,7 @@ oracle = st.oracle.bayes_error(problem).test_error
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot(alpha, trained.test_error, label="attention, half of the labels each")
-ax.plot(alpha, bayes, "-.", color="0.4", label="Bayes-optimal learner")
+ax.plot(alpha, bayes, "-.", color="0.4", label="Bayes-optimal error")
 ax.axhline(oracle, color="black", linestyle=":", label="the direction is known")
 ax.set(xlabel="all labels per dimension", ylabel="test error", ylim=(0, None))
 ax.set_xscale("log")

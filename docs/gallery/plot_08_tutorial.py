@@ -162,7 +162,7 @@ print(f"cheapest: {min(cost, key=cost.get)} labels in all")
 ax, found, inside = forecast.plot(), {}, 0
 classifiers = {"bag": st.BagClassifier()}
 classifiers["pooled"] = st.estimators.PooledClassifier()
-for name, color in (("bag", "C0"), ("pooled", "C2")):
+for name, color in (("bag", "#882255"), ("pooled", "C1")):
     for point in forecast.curves[name]:
         fitted = classifiers[name].fit(*scan_pages(point.n)[:2])
         error = 1 - fitted.score(new_pages, new_labels)

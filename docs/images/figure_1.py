@@ -2,8 +2,7 @@
 
     python docs/images/figure_1.py
 
-A dashed line is added, the test error of mean pooling with infinitely many labels, and models have
-their names in the text.
+A dashed line is added, the test error of mean pooling with infinitely many labels.
 """
 
 import dataclasses
@@ -39,9 +38,6 @@ for axis in axes:
     for line in axis.lines:
         line.set_zorder(line.get_zorder() + (line.get_color() == COLOURS["attention"]))
 axes[1].get_legend().set_title(None)  # the title of the figure says it
-names = {"pooled": "mean pooling", "vectorized": "concatenated tokens"}
-for text in axes[1].get_legend().get_texts():
-    text.set_text(names.get(text.get_text(), text.get_text()))
 title = (
     "Lines: limit d → ∞. Points: simulations at d = 1000. "
     "Attention has one more label per dimension, to learn where to look."

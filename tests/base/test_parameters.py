@@ -101,7 +101,8 @@ def test_letters_have_three_forms():
     assert (alpha0.symbol, alpha0.equation) == ("α₀", "α₀ = n₀/d")
     assert (strength.title, alpha0.title) == ("strength (theta)", "alpha0 (n0/d)")
     assert parameters_of(TwoSteps)["eta_w"].title == "eta_w"
-    assert strength.axis_label == "signal strength θ"
+    assert strength.axis_label == r"signal strength $\theta$"
+    assert parameters_of(TwoSteps)["eta_b"].axis_label == r"step size of the bias $\eta_b$"
 
 
 def test_a_class_of_ones_own_is_checked_and_documented():

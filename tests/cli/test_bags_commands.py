@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas
 import pytest
+from matplotlib import pyplot
 
 import small_fits
 from command_line import invoke, limited
@@ -89,8 +90,10 @@ def _forecast(path, *more):
 
 
 def test_the_forecast_as_json(long, data, called):
-    found = _forecast(long, "--sizes", "240,60")
+    picture = long.with_name("forecast.png")
+    found = _forecast(long, "--sizes", "240,60", "--plot", picture)
     assert found.exit_code == 0, found.stderr
+    assert pyplot.imread(picture).shape[:2] == (840, 1120)  # 200 dots an inch
     values = json.loads(found.stdout)
     assert {"curves", "recommended", "status"} <= set(values)
     assert set(values["curves"]) == {"bag", "attention", "pooled"}

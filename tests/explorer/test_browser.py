@@ -3,9 +3,11 @@
 import csv
 import re
 import threading
+from xml.etree import ElementTree
 
 import pytest
 
+import sparsetoken as st
 from explorer.browsers import INSTALL, chromium, drawn
 from sparsetoken.explorer import PARAMETERS
 
@@ -148,8 +150,8 @@ def test_a_small_ridge_is_shown_whole(page, address):
 def test_advice_has_symbols_and_words(page, address):
     page.goto(f"{address}#story=away")
     advice = page.locator("#query .advice")
-    expect(advice).to_contain_text("an ηb (step size of the bias) above")
-    expect(advice).to_contain_text("a larger π (rate of positives) or strength")
+    told = "a larger ηb (step size of the bias), π (rate of positives) or strength"
+    expect(advice).to_contain_text(told)
     expect(advice.locator("sub")).to_have_text("b")
 
 
@@ -246,13 +248,17 @@ def test_every_view_has_its_headline_and_shows_its_numbers_as_text_too(page, add
         expect(page.locator("#plot canvas, #plot svg").first).to_be_visible()
         told(page, said)
         assert len(table(page)) + 1 == page.locator("#table tr").count() > 3
-        of_svg = page.locator("#plot > svg").count()
-        assert page.locator("[data-save=svg]").is_visible() == bool(of_svg)
-        for kind in ("svg", "png") if of_svg else ("png",):
-            with page.expect_download() as download:
-                page.locator(f"[data-save={kind}]").click()
-            start_of_file = download.value.path().read_bytes()[:8]
-            assert start_of_file.startswith(b"<svg" if kind == "svg" else b"\x89PNG")
+        with page.expect_download() as download:
+            page.locator("[data-save=png]").click()
+        assert download.value.path().read_bytes().startswith(b"\x89PNG")
+        with page.expect_download() as download:
+            page.locator("[data-save=svg]").click()
+        (*words,) = ElementTree.parse(download.value.path()).getroot().itertext()
+        kept = "".join(words)
+        assert "L\u00a0=\u00a03" in kept
+        assert f"sparsetoken {st.__version__}" in kept
+        for entry in page.locator("#plot .legend span").all():
+            assert entry.inner_text() in words
     assert len(questions) == 5
     titles = page.locator("#presets button").all_text_contents()
     assert not re.search(r"\b(two|three|four|five)\b", " ".join(titles), re.IGNORECASE)
@@ -368,6 +374,58 @@ def test_a_simulation_streams_and_can_be_stopped(page, address):
     expect(page.locator("#simulated")).to_contain_text("16 of 16 trials")
 
 
+def test_what_was_copied_and_simulated_goes_with_a_move_and_another_view(page, address):
+    for move in (
+        lambda: page.locator("#p-strength").fill("4"),
+        lambda: page.locator("#tab-alignment").click(),
+        lambda: page.locator("#preset-bags").click(),
+    ):
+        page.goto(f"{address}#length=3")
+        page.reload()
+        drawn(page)
+        page.locator("#trials").fill("2")
+        page.locator("#dimension").fill("20")
+        page.locator("#run").click()
+        expect(page.locator("#simulated")).to_contain_text("16 of 16 trials")
+        page.locator("[data-copy=csv]").click()
+        expect(page.locator("#copied")).not_to_have_text("")
+        move()
+        expect(page.locator("#text")).to_be_hidden()
+        for place in ("#copied", "#simulated"):
+            expect(page.locator(place)).to_have_text("")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_a_step_of_a_story_brings_its_curve_and_its_slider_into_view(
+    browser, address, width, height
+):
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.goto(address)
+    for story, step, names in (
+        ("default", 2, ["alpha0"]),
+        ("loses", 3, ["strength", "alpha0"]),
+        ("away", 3, ["eta_b"]),
+        ("bags", 2, ["bag_effect"]),
+        ("overfit", 2, ["alpha1"]),
+    ):
+        page.evaluate("scrollTo(0, 0)")
+        page.locator(f"#preset-{story}").click()
+        page.locator("#steps button").nth(step - 1).click()
+        drawn(page)
+        for place in ("#steps [aria-current]", "#verdict", *(f"#p-{n}-slider" for n in names)):
+            expect(page.locator(place)).to_be_in_viewport(ratio=0.9)
+        expect(page.locator("#plot canvas, #plot svg").first).to_be_in_viewport(ratio=0.9)
+        for name in names:  # not under the plot
+            hit = "e => { const b = e.getBoundingClientRect(); return e === "
+            hit += "document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2); }"
+            assert page.locator(f"#p-{name}-slider").evaluate(hit)
+        shown = page.locator(".control.named input[type=range]").evaluate_all(
+            "l => l.map(e => e.id)"
+        )
+        assert {f"p-{name}-slider" for name in names} <= set(shown)
+    page.close()
+
+
 def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(page, address):
     page.goto(address)
     drawn(page)
@@ -376,8 +434,8 @@ def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(page, address)
     page.locator("#p-strength").fill("1")
     expect(page.locator("#notes")).to_contain_text("The server does not answer.")
     expect(page.locator("#notes")).to_have_attribute("role", "alert")
-    page.unroute("**/api/**")
     page.route("**/api/view/**", lambda route: route.fulfill(body='{"kind": "working"}\n'))
+    page.unroute("**/api/**")
     expect(page.locator("#notes")).to_contain_text("The server stopped in the middle.")
     page.unroute("**/api/view/**")
     expect(page.locator("#notes")).to_have_text("")  # without a move

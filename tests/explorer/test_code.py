@@ -1,6 +1,7 @@
-"""The code of each view: it runs, and its numbers are those of the events."""
+"""The code of each view: it runs, its numbers are those of the events, and it draws them."""
 
 import pytest
+from matplotlib import pyplot
 
 import sparsetoken as st
 from sparsetoken.explorer import Settings, training, views
@@ -13,6 +14,10 @@ def shown(name, values, **options):
     assert code["kind"] == "code"
     names = {}
     exec(code["text"], names)
+    assert max(map(len, code["text"].splitlines())) <= 100
+    (axes,) = pyplot.gcf().axes
+    assert axes.has_data()
+    pyplot.close()
     kinds = {event["kind"] for event in events}
     return names, {kind: [event for event in events if event["kind"] == kind] for kind in kinds}
 
@@ -24,11 +29,11 @@ def test_curves(monkeypatch):
     curves = {event["model"]: event["rows"] for event in events["curve"]}
     bayes = curves.pop("bayes")
     assert names["bayes"] == [row["test_error"] for row in bayes]
-    assert set(names["errors"]) == set(curves) == set(views.MODELS)
+    assert set(names["curves"]) == set(curves) == set(views.MODELS)
     for model, rows in curves.items():
         # The page solves a few loads at a time: the same equations, from other starts.
         errors = [row["test_error"] for row in rows]
-        assert names["errors"][model] == pytest.approx(errors, abs=views.TOLERANCE)
+        assert names["curves"][model].test_error == pytest.approx(errors, abs=views.TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +62,7 @@ def test_phase(monkeypatch, axis, query):
 def test_alignment(monkeypatch):
     monkeypatch.setattr(views, "QUERY_LOADS", (0.5, 5.0))
     names, events = shown("alignment", {"positive_rate": 0.2})
-    assert names["cosines"] == pytest.approx([e["cosine"] for e in events["alignment"]])
+    assert names["found"].cosine == pytest.approx([e["cosine"] for e in events["alignment"]])
 
 
 def test_capacity():
@@ -87,8 +92,8 @@ def test_descent(monkeypatch, values, bayes):
     few = {"settings": Settings({**values, "descent_steps": 2}), "replicas": (2,)}
     monkeypatch.setitem(views.VIEWS, "descent", lambda _: training.descent(**few))
     names, events = shown("descent", {})
-    for errors, trajectory in zip(names["errors"], events["trajectory"], strict=True):
-        assert errors == pytest.approx(trajectory["test_error"])
+    for own, trajectory in zip(names["trajectories"], events["trajectory"], strict=True):
+        assert own.test_error == pytest.approx(trajectory["test_error"])
     assert ("bayes" in names) == ("bayes" in events) == bayes
     if bayes:
         assert names["bayes"] == pytest.approx(events["bayes"][0]["test_error"])

@@ -79,14 +79,20 @@ def test_shown_as_text_table_and_picture(clear):
     assert list(table.columns)[5:] == ["auc", "auc_low", "auc_high"]
     plt = pytest.importorskip("matplotlib.pyplot")
     ax = clear.plot()
-    assert {line.get_label() for line in ax.get_lines()} >= {"bag", "attention", "pooled"}
+    names = ["bag classifier", "attention", "mean pooling", "always the larger class"]
+    told = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert told == [*names, "90% interval", "cross-validated ± standard error"]
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert len({lines[name].get_color() for name in names}) == 4
+    assert lines["always the larger class"].get_ydata() == [clear.guess] * 2
+    assert ax.get_xticks().tolist() == [clear.measured["bag"].n, *clear.sizes]
+    assert ax.figure.dpi == 200
     points = clear.curves["bag"]
     ends = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert ends.min() == pytest.approx(min(p.low for p in points))
     assert ends.max() == pytest.approx(max(p.high for p in points))
-    measured = {bars.get_label(): bars.lines[0] for bars in ax.containers}
     one = clear.measured["bag"]
-    assert measured["bag, cross-validated"].get_xydata().tolist() == [[one.n, one.error]]
+    assert ax.containers[0].lines[0].get_xydata().tolist() == [[one.n, one.error]]
     plt.close(ax.figure)
 
 

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
 from sparsetoken.base.validation import InvalidInput
@@ -293,18 +293,42 @@ def test_one_direction_is_one_line(curve, axes):
     (line,) = axes.lines
     np.testing.assert_array_equal(line.get_xdata(), LOADS)
     np.testing.assert_array_equal(line.get_ydata(), curve.auc)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("labels for the readout α₁ = n₁/d", "AUC")
-    assert axes.get_xscale() == "log"
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["pooled, theory"]
+    assert axes.get_xlabel() == r"labels for the readout $\alpha_1 = n_1/d$"
+    assert axes.get_ylabel() == "AUC"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["mean pooling, theory"]
+
+
+@pytest.mark.parametrize(
+    ("grid", "scale"),
+    [
+        (np.geomspace(0.25, 8, 7).round(2), "log"),
+        ([1, 2, 5, 10], "log"),
+        (np.linspace(0.1, 0.9, 5), "linear"),  # as wide, and even
+        ([0.5, 1.0, 2.0, 8.0], "linear"),
+        ([1.0, 2.0, 4.0], "linear"),  # narrow
+    ],
+)
+def test_an_axis_is_logarithmic_for_a_geometric_grid_alone(axes, grid, scale):
+    align(PROBLEM, TwoSteps(alpha0=grid)).plot("cosine", axes)
+    assert axes.get_xscale() == scale
+
+
+def test_lines_of_a_growing_number_darken_in_the_colour_of_the_model(axes):
+    readout = Readout(alpha1=LOADS, ridge=np.array([0.1, 1.0, 10.0])[:, None])
+    for model in (Pooled(), Attention(Query(0.9, 1))):
+        predict(PROBLEM, model, readout).plot(ax=axes)
+    shades = np.array([to_rgb(line.get_color()) for line in axes.lines])
+    for mine, name in ((shades[:3], "pooled"), (shades[3:], "attention")):
+        assert (np.diff(mine.sum(axis=1)) < 0).all()
+        assert (mine.argmax(axis=1) == np.argmax(to_rgb(COLOURS[name]))).all()
 
 
 def test_the_axis_of_a_line_is_the_one_that_varies_along_it(axes):
     table = align(PROBLEM, TwoSteps(alpha0=LOADS[:, None], eta_b=[0.1, 0.5, 0.9]))
     table.plot("cosine", axes)
     assert len(axes.lines) == 4
-    assert axes.get_xlabel() == "step size of the bias η_b"
-    assert axes.get_ylabel() == "cosine of query and signal s"
-    assert axes.get_xscale() == "log"
+    assert axes.get_xlabel() == r"step size of the bias $\eta_b$"
+    assert axes.get_ylabel() == "cosine of query and signal $s$"
     np.testing.assert_array_equal(axes.lines[3].get_ydata(), table.cosine[3])
 
 
@@ -331,11 +355,11 @@ def test_theory_and_simulation_of_one_model_share_colour_and_legend(axes, theory
         label: getattr(handle, "lines", [handle])[0].get_color()
         for handle, label in zip(handles, labels, strict=True)
     }
-    assert set(colours) == {"pooled, theory", "attention, theory", "pooled, simulation"}
-    assert colours["pooled, theory"] == colours["pooled, simulation"]
-    assert colours["attention, theory"] != colours["pooled, theory"]
+    assert set(colours) == {"mean pooling, theory", "attention, theory", "mean pooling, simulation"}
+    assert colours["mean pooling, theory"] == colours["mean pooling, simulation"]
+    assert colours["attention, theory"] != colours["mean pooling, theory"]
     legend = axes.get_legend()
-    assert {text.get_text() for text in legend.get_texts()} == {"pooled", "attention, theory"}
+    assert {text.get_text() for text in legend.get_texts()} == {"mean pooling", "attention, theory"}
     assert legend.get_title().get_text() == "lines: theory, points: simulation"
 
 
@@ -364,7 +388,9 @@ def test_two_curves_of_a_model_without_labels_have_entries_of_their_own(curve, a
         curve.plot(ax=axes)
     first, second = axes.get_legend().legend_handles
     assert first.get_color() != second.get_color()
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["pooled, theory"] * 2
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "mean pooling, theory"
+    ] * 2
 
 
 def test_a_legend_keeps_what_others_drew_and_forgets_what_was_cleared(curve, axes):

@@ -212,8 +212,8 @@ class Parameter:
 
     @property
     def axis_label(self) -> str:
-        """The text of an axis, such as signal strength θ."""
-        return f"{self.label} {self.equation}".rstrip()
+        """The text of an axis, with its letter in TeX."""
+        return f"{self.label} ${self.letter}$" if self.letter else self.label
 
     @property
     def sentence(self) -> str:
@@ -277,14 +277,14 @@ def version_of_functions() -> Any:
 
 
 def parameters_of(kind: Any) -> dict[str, Parameter]:
-    """Return the declared fields of a class or its instance, by name.
+    r"""Return the declared fields of a class or its instance, by name.
 
     Examples
     --------
     >>> import sparsetoken as st
     >>> from sparsetoken.base.parameters import parameters_of
     >>> parameters_of(st.SparseTokenProblem)["strength"].axis_label
-    'signal strength θ'
+    'signal strength $\\theta$'
     """
     fields = dataclasses.fields(kind)
     return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}

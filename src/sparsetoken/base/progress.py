@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 _DELAY = 2.0  # seconds
+_BAR = "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total_fmt} [{elapsed}<{remaining}]"
+"""With whole counts, since shares of the present piece add up to fractions."""
 
 
 class Bar(Protocol):
@@ -115,4 +117,5 @@ def terminal_bar(what: str, total: float) -> Any:
     """Return a bar of tqdm, which is shown after two seconds."""
     from tqdm.auto import tqdm
 
-    return tqdm(desc=what, total=total, delay=_DELAY, leave=False, disable=False)
+    look = {"bar_format": _BAR, "delay": _DELAY, "leave": False, "disable": False}
+    return tqdm(desc=what, total=total, **look)

@@ -11,7 +11,7 @@ from cyclopts import Parameter as Option
 from sparsetoken.cli import options as o
 from sparsetoken.cli.bag_options import PANEL, File, LabelledSource, Source
 from sparsetoken.cli.bag_tables import Out, answered, check_out, written
-from sparsetoken.cli.output import Answer
+from sparsetoken.cli.output import Answer, not_written
 
 if TYPE_CHECKING:
     from sparsetoken.bags import LabelledBags
@@ -69,6 +69,9 @@ def forecast(
             "Numbers of labelled bags, at least the number n in the file. By default n, 2n and 4n."
         ),
     ] = None,
+    plot: Annotated[
+        Path | None, Option(help="Draw the curves to this file, .svg, .png or .pdf.")
+    ] = None,
     source: LabelledSource = LabelledSource(),
     seed: o.Seed = 0,
     common: o.Common = o.Common(),
@@ -78,8 +81,11 @@ def forecast(
     Example: sparsetoken bags forecast bags.npz --sizes 200,400
     """
     from sparsetoken import forecasting
+    from sparsetoken.cli.grid import PICTURES, check_file, picture
     from sparsetoken.estimators.inputs import first_look
 
+    if plot is not None:
+        check_file("--plot", plot, PICTURES, file)
     wanted = None if sizes is None else o.listed(sizes)
     seed = o.random_state(seed)
     data = source.read(file, classes=())  # two labels too are in order: False, True
@@ -90,7 +96,14 @@ def forecast(
     plain = str(dataclasses.replace(forecasts, advice=()))
     lines = [columns_told(data), *plain.splitlines()]
     values = {**forecasts.to_dict(), "leaks": leaks}
-    return Answer("", values, lines, advice=list(forecasts.advice))
+    failure = ""
+    if plot is not None:
+        try:
+            with picture(plot, 5.6, 4.2) as figure:
+                forecasts.plot(figure.subplots())
+        except OSError as error:
+            failure = not_written("plot", plot, error)
+    return Answer("", values, lines, advice=list(forecasts.advice), shortfall=failure)
 
 
 def score(

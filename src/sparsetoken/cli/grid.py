@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import itertools
@@ -204,18 +205,22 @@ def check_files(grid: Grid, several: Sequence[str]) -> None:
         ("--out", grid.out, (*TABLES, *ARRAYS)),
         ("--plot", grid.plot, PICTURES),
     ):
-        if path is None:
-            continue
-        if path.suffix.lower() not in endings:
-            raise InvalidInput(name, f"a path that ends in {', '.join(endings)}", str(path))
-        require_place(name, path, *([] if grid.keep is None else [Path(grid.keep)]))
-    if grid.plot is not None:
-        if not 1 <= len(several) <= 2:
-            got = ", ".join(several) or "none"
-            raise InvalidInput("--plot", "given with one or two numbers that are several", got)
-        needed("matplotlib", "to draw", "app")
+        if path is not None:
+            check_file(name, path, endings, *([] if grid.keep is None else [Path(grid.keep)]))
+    if grid.plot is not None and not 1 <= len(several) <= 2:
+        got = ", ".join(several) or "none"
+        raise InvalidInput("--plot", "given with one or two numbers that are several", got)
     if grid.out is not None:
         needed("pandas" if grid.out.suffix.lower() in TABLES else "xarray", "to write it", "data")
+
+
+def check_file(name: str, path: Path, endings: Sequence[str], *inputs: Path) -> None:
+    """Raise `InvalidInput` unless a file with one of these endings can be written or drawn."""
+    if path.suffix.lower() not in endings:
+        raise InvalidInput(name, f"a path that ends in {', '.join(endings)}", str(path))
+    require_place(name, path, *inputs)
+    if endings == PICTURES:
+        needed("matplotlib", "to draw", "app")
 
 
 def _write(found: Found, path: Path) -> None:
@@ -244,15 +249,11 @@ def _write(found: Found, path: Path) -> None:
 
 def _draw(found: Found, path: Path) -> None:
     """Draw curves over one number, or maps over two."""
-    from matplotlib.figure import Figure
-
-    from sparsetoken.figures import style
     from sparsetoken.figures.records import draw, draw_maps
 
     dims = [dim for dim in found[0][1].dims if dim != "trial"]
     maps = len(dims) == 2 and not {"step", "time"} & {*dims}
-    with style.styled():
-        figure = Figure(figsize=(5.0 * (len(found) if maps else 1), 3.6), layout="constrained")
+    with picture(path, 5.0 * (len(found) if maps else 1), 3.6) as figure:
         panels = figure.subplots(1, len(found) if maps else 1, squeeze=False).ravel()
         named = {", ".join(map(str, words.values())): record for words, record in found}
         if maps:
@@ -260,6 +261,18 @@ def _draw(found: Found, path: Path) -> None:
         else:
             for name, record in named.items():
                 draw(record, "", panels[0], {"label": name} if name else {})
+
+
+@contextlib.contextmanager
+def picture(path: Path, width: float, height: float) -> Iterator[Any]:
+    """Give a figure of a size in inches to draw in, and write it."""
+    from matplotlib.figure import Figure
+
+    from sparsetoken.figures import style
+
+    with style.styled():
+        figure = Figure(figsize=(width, height), dpi=style.DPI, layout="constrained")
+        yield figure
         content = io.BytesIO()
         figure.savefig(content, format=path.suffix[1:].lower())
     write_whole(path, content.getbuffer())

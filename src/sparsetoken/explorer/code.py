@@ -1,33 +1,56 @@
-"""Python code that computes what a view shows, made of the values that the view uses."""
+"""Python code that computes and draws what a view shows, made of the values that it uses."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
 import sparsetoken
 from sparsetoken.base.parameters import parameters_of
 from sparsetoken.explorer.settings import DIMENSION, SPARSE_TOKEN, Settings
+from sparsetoken.figures.palette import COLOURS, NAMES
 from sparsetoken.losses import Loss
 from sparsetoken.model import networks
 from sparsetoken.model.tokens import TokenCovariance
 
-__all__ = ["code_of", "source"]
+__all__ = ["code_of", "of_bayes", "source"]
 
 
-def code_of(settings: Settings, values: Mapping[str, Any], results: Mapping[str, str]) -> Any:
-    """Return an event with a program that makes the values, and prints the results of them."""
-    known = {name: source(value) for name, value in values.items()}
+_WIDTH = 80  # of an expression
+_NUMPY = "import numpy as np\n"
+
+
+def code_of(settings: Settings, values: Mapping[str, Any], figure: str) -> Any:
+    """Return an event with a program that makes the values, and then computes and draws."""
+    known = {name: _lines(value) for name, value in values.items()}
     if settings["task"] != SPARSE_TOKEN and "descents" in values:
         known["problem"] = f"st.tasks.{settings['task']}()"
-    lines = ["import sparsetoken as st", ""]
-    if "=tokens" in known["problem"]:
-        lines = ["import numpy as np", *lines, *_tokens(settings)]
+    lines = [
+        "import matplotlib.pyplot as plt",
+        "import numpy as np",
+        "",
+        "import sparsetoken as st",
+    ]
+    lines += ["", *(_tokens(settings) if "=tokens" in known["problem"] else ())]
     lines += [f"{name} = {text}" for name, text in known.items()]
-    for name, text in results.items():
-        lines += [f"{name} = {text}", f"print({name})"]
-    return {"kind": "code", "text": "\n".join(lines) + "\n"}
+    text = "\n".join([*lines, "", inspect.cleandoc(figure), "plt.show()"]) + "\n"
+    return {"kind": "code", "text": text if "np." in text else text.replace(_NUMPY, "")}
+
+
+def of_bayes(draw: str) -> str:
+    """Return a line of code that draws the Bayes-optimal error by a function of an axes."""
+    return f'ax.{draw}, ls=":", color="{COLOURS["bayes"]}", label="{NAMES["bayes"]}")\nax.legend()'
+
+
+def _lines(value: Any, indent: str = "") -> str:
+    """Return the expression of a value in lines: a tuple that is long has one for each entry."""
+    text = source(value)
+    if isinstance(value, tuple) and len(text) > _WIDTH:
+        return "".join(["(\n", *(f"    {_lines(entry, '    ')},\n" for entry in value), ")"])
+    return textwrap.fill(text, _WIDTH, subsequent_indent=f"{indent}    ", break_long_words=False)
 
 
 def source(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from sparsetoken.base.tables import json_text
 from sparsetoken.explorer.settings import PRESETS, controls
-from sparsetoken.figures.palette import COLOURS
+from sparsetoken.figures.palette import COLOURS, NAMES
 from sparsetoken.version import __version__
 
 STATIC = Path(__file__).with_name("static")
@@ -19,15 +19,8 @@ _MODULES = tuple(sorted(path.stem for path in STATIC.glob("*.js")))
 _STYLES = ("vendor/uplot/uPlot.min.css", "style.css")
 _UPLOT = "vendor/uplot/uPlot.esm.js"
 _SERVED = {"explorer/": "/static/", "uplot": f"/static/{_UPLOT}"}
-_WORDS = {
-    "attention": "attention",
-    "pooled": "mean pooling",
-    "vectorized": "concatenated tokens",
-    "elementwise": "elementwise attention",
-    "hard_attention": "attention to the top token",
-    "bayes": "Bayes-optimal error",
-}
-LOOK = {model: (words, COLOURS[model]) for model, words in _WORDS.items()}
+_CURVES = ("attention", "pooled", "vectorized", "elementwise", "hard_attention", "bayes")
+LOOK = {model: (NAMES.get(model, model), COLOURS[model]) for model in _CURVES}
 """Words and colour of each curve; dark pages draw the grey lighter."""
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.base.progress import showing
-from sparsetoken.explorer.code import code_of
+from sparsetoken.explorer.code import code_of, of_bayes
 from sparsetoken.explorer.events import BAYES_POINTS, Events, named
 from sparsetoken.explorer.film import bags_in_training
 from sparsetoken.explorer.settings import SPARSE_TOKEN, Settings
@@ -34,14 +34,23 @@ _DESCENTS = threading.Lock()  # one at a time: each takes hundreds of MB
 def descent(settings: Settings, replicas: tuple[int, ...] = REPLICAS) -> Events:
     """Yield the Bayes-optimal error where it is known, then the trajectories of both networks."""
     problem, descents, alpha = settings.task(), settings.descents(), settings["alpha1"]
-    call = f"st.descend(problem, descent, tolerance={TOLERANCE}, replicas={replicas[-1]})"
-    results = {"errors": f"[{call}.test_error for descent in descents]"}
     known = settings["task"] == SPARSE_TOKEN and settings.isotropic
+    figure = f"""
+trajectories = [
+    st.descend(problem, descent, tolerance={TOLERANCE}, replicas={replicas[-1]})
+    for descent in descents
+]
+ax = None
+for trajectory in trajectories:
+    ax = trajectory.plot(ax=ax)
+trajectories[0].plot("training_loss", ax, label="its training loss", ls=":")
+ax.set_ylabel("test error and training loss")
+"""
     if known:
-        bayes = f"st.oracle.learning_error(problem, {alpha}, points={BAYES_POINTS})"
-        results["bayes"] = f"{bayes}.test_error"
+        bayes = f"st.oracle.learning_error(problem, {alpha}, points={BAYES_POINTS}).test_error"
+        figure += f"bayes = {bayes}\n{of_bayes('axhline(bayes')}"
     values = {"problem": problem, "descents": tuple(descents.values())}
-    yield code_of(settings, values, results)
+    yield code_of(settings, values, figure)
     if known:
         least = learning_error(settings.problem(), alpha, points=BAYES_POINTS)
         yield {"kind": "bayes", **named(least, "test_error", "status")}

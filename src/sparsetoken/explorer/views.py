@@ -13,11 +13,12 @@ import numpy as np
 
 from sparsetoken.base.validation import LARGEST_LOAD, InvalidInput, choice, integer
 from sparsetoken.explorer.coarse import COARSE
-from sparsetoken.explorer.code import code_of
+from sparsetoken.explorer.code import code_of, of_bayes
 from sparsetoken.explorer.events import BAYES_POINTS, Events, named
 from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.explorer.training import descent
 from sparsetoken.explorer.words import refusal, worded
+from sparsetoken.figures.palette import NAMES
 from sparsetoken.model.models import Model, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.results import Capacity, Prediction
@@ -45,14 +46,15 @@ SMALL_RIDGE = 0.05  # from it on a peak is as wide as the distance of the other 
 CHUNK = 3  # loads at a time: between chunks a stream can be left; one where a query is random
 TOLERANCE = 1e-3
 BAYES_LOADS = LOADS[::5]
-PHASE_TOLERANCE, CELLS = 5e-3, 12
-PHASE_LOADS = _rounded(np.geomspace(0.25, 10, CELLS))
+PHASE_TOLERANCE = 5e-3
+PHASE_LOADS = _rounded(np.geomspace(0.25, 8, 11))
 PHASE_AXES: dict[str, tuple[float, ...]] = {
-    "strength": _rounded(np.linspace(1.0, 8.0, CELLS)),
-    "positive_rate": _rounded(np.linspace(0.05, 0.95, CELLS)),
-    "alpha0": _rounded(np.geomspace(0.05, 20, CELLS)),
-    "length": tuple(np.unique(np.geomspace(2, 60, CELLS).round()).astype(int).tolist()),
+    "strength": _rounded(np.linspace(1, 6.5, 12)),
+    "positive_rate": (0.05, *_rounded(np.linspace(0.1, 0.9, 9)), 0.95),
+    "alpha0": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0),
+    "length": (2, 3, 4, 5, 7, 10, 15, 20, 30, 40, 60),
 }
+"""Round numbers, which stand beside the map."""
 QUERY_LOADS = _rounded(np.geomspace(0.05, 100, 25))
 CAPACITY_TOLERANCE = 1e-2
 CAPACITIES = ("pooled", "vectorized", "hard_attention", "attention")
@@ -95,12 +97,25 @@ def curves(settings: Settings) -> Events:
     apart = [alpha for alpha in LOADS if abs(math.log(alpha / marked)) > NEAR]
     loads = sorted({marked, *apart, *peak_loads(settings)})
     values = _values(settings, MODELS) | {"readout": settings.readout(loads)}
-    results = {"errors": _of_models("predict", "test_error", TOLERANCE, "readout")}
+    figure = (
+        _of_models("curves", f"predict(problem, model, readout, tolerance={TOLERANCE})")
+        + """
+ax = None
+for curve in curves.values():
+    ax = curve.plot(ax=ax)
+ax.set(xscale="log")
+"""
+    )
     if settings.isotropic and settings["query"] == "two_steps":
-        labels = f"alpha + {settings['alpha0']} for alpha in {BAYES_LOADS}"
-        least = f"st.oracle.learning_error(problem, n, points={BAYES_POINTS}).test_error"
-        results["bayes"] = f"[{least} for n in ({labels})]"
-    yield code_of(settings, values, results)
+        labels = f"problem, alpha + {settings['alpha0']}, points={BAYES_POINTS}"
+        figure += f"""
+loads = {BAYES_LOADS}
+bayes = [
+    st.oracle.learning_error({labels}).test_error
+    for alpha in loads
+]
+{of_bayes("plot(loads, bayes")}"""
+    yield code_of(settings, values, figure)
     yield from query(settings)
     bayes = functools.partial(bayes_errors, settings)
     parts: list[Any] = [("bayes", BAYES_LOADS, 1, bayes)]
@@ -119,10 +134,9 @@ def _values(settings: Settings, names: Iterable[str]) -> dict[str, Any]:
     return {"problem": settings.problem(), "models": tuple(map(settings.model, names))}
 
 
-def _of_models(function: str, quantity: str, tolerance: float, *given: str) -> str:
-    """Return the code of one quantity of each model."""
-    arguments = ", ".join(("problem", "model", *given, f"tolerance={tolerance}"))
-    return f"{{model.name: st.{function}({arguments}).{quantity} for model in models}}"
+def _of_models(name: str, call: str) -> str:
+    """Return the code of what a call gives for each model."""
+    return f"{name} = {{\n    model.name: st.{call}\n    for model in models\n}}"
 
 
 def _curve(
@@ -198,16 +212,38 @@ def _phase_code(settings: Settings, axis: str, values: Sequence[float]) -> dict[
     elif settings["query"] == "two_steps":
         query = settings.steps(rows)
         made["models"] = tuple(make_model(name, query) for name in COARSE)
-    made["readout"] = settings.readout(PHASE_LOADS)
-    errors = _of_models("predict", "test_error", PHASE_TOLERANCE, "readout")
-    return code_of(settings, made, {"errors": errors})
+    made |= {"readout": settings.readout(PHASE_LOADS), "loads": PHASE_LOADS, "values": values}
+    call = f"predict(problem, model, readout, tolerance={PHASE_TOLERANCE}).test_error"
+    figure = f"""
+{_of_models("errors", call)}
+stacked = np.stack([np.broadcast_to(e, (len(values), len(loads))) for e in errors.values()])
+least, second, _ = np.sort(stacked, axis=0)
+fig, ax = plt.subplots(layout="constrained")
+names = {[NAMES.get(name, name) for name in COARSE]}
+for name, error, cmap in zip(names, stacked, ("Blues", "Oranges", "Greens")):
+    lead = np.where(error == least, second - least, np.nan)
+    ax.pcolormesh(loads, values, lead, cmap=cmap, vmin=0, vmax=0.2)
+    ax.plot([], [], "s", color=plt.get_cmap(cmap)(0.7), label=name)
+ax.plot({settings["alpha1"]}, {settings[axis]}, "o", mfc="none", mec="black")
+ax.set(xscale="log", xlabel="labelled bags per dimension", ylabel="{axis.replace("_", " ")}")
+ax.set_xticks(loads[::2], labels=loads[::2])
+ax.minorticks_off()
+fig.legend(loc="outside upper center", ncols=3)
+"""
+    return code_of(settings, made, figure)
 
 
 def alignment(settings: Settings) -> Events:
     """Yield cosine and sharpness of the query found by two steps, over their samples."""
-    problem, loads = settings.problem(), (*QUERY_LOADS, settings["alpha0"])
+    problem, loads = settings.problem(), sorted({*QUERY_LOADS, settings["alpha0"]})
     values = {"problem": problem, "steps": settings.steps(loads)}
-    yield code_of(settings, values, {"cosines": "st.align(problem, steps).cosine"})
+    figure = """
+found = st.align(problem, steps)
+ax = found.plot("cosine", label="query")
+found.plot("readout_cosine", ax, label="readout after its first step")
+ax.set(xscale="log", ylabel="cosine with the signal")
+"""
+    yield code_of(settings, values, figure)
     for alpha0 in loads:
         result = named(
             align(problem, settings.steps(alpha0)), "cosine", "sharpness", "readout_cosine"
@@ -218,8 +254,17 @@ def alignment(settings: Settings) -> Events:
 def capacity(settings: Settings) -> Events:
     """Yield the load below which the training set is separable, for each model."""
     problem = settings.problem()
-    found = _of_models("capacity", "capacity", CAPACITY_TOLERANCE)
-    yield code_of(settings, _values(settings, CAPACITIES), {"capacities": found})
+    call = f"capacity(problem, model, tolerance={CAPACITY_TOLERANCE}).capacity"
+    figure = (
+        _of_models("capacities", call)
+        + f"""
+fig, ax = plt.subplots(layout="constrained")
+ax.bar_label(ax.barh(list(capacities), list(capacities.values())), fmt="%.3g")
+ax.axvline({settings["alpha1"]}, ls="--", color="black")
+ax.set_xlabel("labelled bags per dimension")
+"""
+    )
+    yield code_of(settings, _values(settings, CAPACITIES), figure)
     for i, name in enumerate(CAPACITIES):
         result = _capacity(problem, settings.model(name))
         quantities = named(result, "capacity", "numerical_error", "status")

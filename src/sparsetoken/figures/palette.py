@@ -1,4 +1,4 @@
-"""Colours of models and quantities, for figures, report, gallery and explorer.
+"""Colours and names of models and quantities, for figures, report, gallery and explorer.
 
 The first six are Okabe and Ito's, which colour-blind readers can tell apart. Nothing is imported
 here, so that the page of the explorer has them without matplotlib.
@@ -25,9 +25,25 @@ COLOURS = {
     "vectorized": GREEN,
     "elementwise": PURPLE,
     "hard_attention": VERMILION,
-    "centred_attention": WINE,
+    "centred_attention": SKY,
+    "Softmax": BLUE,
+    "Pooled": ORANGE,
+    "bag": WINE,
     "bayes": "#666666",
     "oracle": BLACK,
     "cosine": BLUE,
     "readout_cosine": VERMILION,
 }
+
+NAMES = {
+    "pooled": "mean pooling",
+    "vectorized": "concatenated tokens",
+    "elementwise": "elementwise attention",
+    "hard_attention": "attention to the top token",
+    "centred_attention": "centred attention",
+    "Softmax": "softmax attention",
+    "Pooled": "mean pooling",
+    "bag": "bag classifier",
+    "bayes": "Bayes-optimal error",
+}
+"""Of models and networks in legends, where they differ from the names in code."""

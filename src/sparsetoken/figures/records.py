@@ -6,23 +6,23 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cbook import normalize_kwargs
-from matplotlib.colors import to_hex
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.lines import Line2D
 
 from sparsetoken.base.parameters import Parameter, parameters_of
 from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.figures import style
-from sparsetoken.figures.palette import VERMILION
+from sparsetoken.figures.palette import COLOURS, CYCLE, NAMES, VERMILION
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.models import MODELS
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
 
-_WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
+_WIDE = 8.0  # ratio of the ends of a grid for which an axis is logarithmic
+_EVEN = 1.5  # ratio of its steps in log, at most: those of 1, 2, 5, 10 differ by 1.3
 _MOST_LINES = 20
 _WORDS = {"auc": "AUC", "separable": "fraction of separable sets"}
 
@@ -41,8 +41,8 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
 
     The quantity is a column, by default the first. The options are those of the lines; a label
     stands before the values of the other dimensions, in place of the model and the source. A model
-    has its colour, and a prediction and a simulation of one setting share theirs, and an entry of
-    the legend.
+    has its colour, from light to dark for lines of growing numbers, and a prediction and a
+    simulation of one setting share theirs, and an entry of the legend.
     """
     columns = record.columns()
     numbers = [name for name, values in columns.items() if values.dtype.kind in "iuf"]
@@ -68,14 +68,16 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
     options, simulated = normalize_kwargs(options, Line2D), hasattr(record, "trials")
     label, source = options.pop("label", None), "simulation" if simulated else "theory"
+    model = NAMES.get(record.model, record.model)
     with style.drawing(ax) as ax:
         settings = _settings(ax)
+        shades = _shades(_free_colour(ax, record.model), lines)
         for i in range(lines):
             fixed = _fixed(coords, i)
-            name = _joined(label or record.model, fixed)
-            shown = name if label else _joined(record.model, source, fixed)
+            name = _joined(label or model, fixed)
+            shown = name if label else _joined(model, source, fixed)
             alike = (s for s in settings if s.name == name and (label or source not in s.drawn))
-            one = next(alike, None) or _Setting(name, _free_colour(ax, record.model))
+            one = next(alike, None) or _Setting(name, shades[i])
             if one not in settings:
                 settings.append(one)
             look = {"color": one.colour, **options}
@@ -87,7 +89,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
             one.colour = style.draw(ax, x[i], values[i], errors[i], **look)
             one.drawn.setdefault(source, (ax.containers if simulated else ax.lines)[before])
         ax.set(xlabel=axis_label(x_name), ylabel=axis_label(column))
-        if x_name not in ("step", "time") and x.min() > 0 and x.max() / x.min() >= _WIDE:
+        if x_name not in ("step", "time") and _geometric(x[0]):
             style.log_axis(ax.xaxis)
         _legend(ax, settings)
     return ax
@@ -125,8 +127,7 @@ def _map(values: Any, ax: Axes, ends: dict[str, float]) -> Any:
     mesh = values.plot.pcolormesh(x=x, y=y, ax=ax, cmap="viridis", **look)
     ax.grid(False)
     for axis, dim in ((ax.xaxis, x), (ax.yaxis, y)):
-        places = values[dim].to_numpy()
-        if places.min() > 0 and places.max() / places.min() >= _WIDE:
+        if _geometric(values[dim].to_numpy()):
             style.log_axis(axis)
     rows, columns = np.nonzero(np.isnan(values.to_numpy()))
     style.hollow(ax, values[x].to_numpy()[columns], values[y].to_numpy()[rows], VERMILION)
@@ -175,12 +176,25 @@ def _joined(*words: Any) -> str:
     return ", ".join(str(word) for word in words if word)
 
 
-def _free_colour(ax: Axes, model: str) -> str | None:
+def _geometric(grid: np.ndarray) -> bool:
+    """Return whether positive numbers are wide apart and about evenly spaced in log."""
+    if not (grid > 0).all() or not np.isfinite(grid).all():
+        return False
+    steps = np.diff(np.log(np.unique(grid)))
+    return bool(steps.sum() >= np.log(_WIDE) and steps.max() <= _EVEN * steps.min())
+
+
+def _free_colour(ax: Axes, model: str) -> str:
     """Return the colour of a model, or the first of the cycle that no line has."""
-    cycle = matplotlib.rcParams["axes.prop_cycle"].by_key().get("color", [])
     used = {to_hex(line.get_color()) for line in ax.lines}
-    wanted = [style.COLOURS[model], *cycle] if model in style.COLOURS else cycle
-    return next((colour for colour in wanted if to_hex(colour) not in used), None)
+    wanted = [COLOURS[model], *CYCLE] if model in COLOURS else CYCLE
+    return next((colour for colour in wanted if colour.lower() not in used), wanted[0])
+
+
+def _shades(colour: str, count: int) -> list[str]:
+    """Return so many shades of a colour, from light to dark; one is the colour itself."""
+    shades = LinearSegmentedColormap.from_list("", ["white", colour, "black"])
+    return [to_hex(shades(at)) for at in np.linspace(0.25, 0.8, count)] if count > 1 else [colour]
 
 
 def _fixed(coords: dict[str, np.ndarray], line: int) -> str:

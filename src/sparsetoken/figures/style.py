@@ -24,6 +24,8 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.figures.palette import COLOURS as COLOURS
 from sparsetoken.figures.palette import CYCLE, GREY, GRID
 
+DPI = 200
+"""Of a figure that is made here, on a screen and in a file."""
 MARKERS = {"reduced": "o", "tensors": "s"}
 
 STYLE: dict[Any, Any] = {
@@ -201,7 +203,7 @@ def drawing(ax: Axes | None) -> Iterator[Axes]:
         from matplotlib import pyplot
 
         with styled():
-            yield pyplot.figure(figsize=(5.6, 3.9), layout="constrained").subplots()
+            yield pyplot.figure(figsize=(5.6, 3.9), dpi=DPI, layout="constrained").subplots()
     elif isinstance(ax, Axes):
         yield ax
     else:

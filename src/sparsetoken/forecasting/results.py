@@ -20,6 +20,8 @@ CLASSIFIERS = {
     "pooled": "PooledClassifier",
 }
 """Classifiers by their names in `sparsetoken bags fit --model`, which are those of curves."""
+_DASHES = {"bag": "-", "attention": "--", "pooled": ":"}
+"""Of the ends of intervals."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,6 +223,9 @@ class Forecast(Shown):
     def plot(self, ax: Any = None, quantity: Literal["error", "auc"] = "error") -> Any:
         """Draw the curves with their intervals and what was measured; return the Axes.
 
+        The measurements stand at the training bags of the pilot's folds. A dotted line is the
+        error of always answering with the larger class, or the AUC of chance.
+
         Parameters
         ----------
         ax : Axes, optional
@@ -234,26 +239,39 @@ class Forecast(Shown):
         """
         choice("quantity", quantity, ["error", "auc"])
         needed("matplotlib.pyplot", "to plot", "app")
+        from matplotlib.patches import Patch
+
         from sparsetoken.figures import style
+        from sparsetoken.figures.palette import COLOURS, GREY, LIGHT_GREY, NAMES
 
         of, label_of = ("", "test error") if quantity == "error" else ("auc_", "AUC")
+        ends = [f"{of}low", f"{of}high"]
         with style.drawing(ax) as ax:
             for model, points in self.curves.items():
-                n = [point.n for point in points]
-                values, low, high = (
-                    [getattr(point, name) for point in points]
-                    for name in (quantity, f"{of}low", f"{of}high")
+                n, colour, one = self.sizes, COLOURS[model], self.measured[model]
+                values, *band = (
+                    [getattr(point, name) for point in points] for name in (quantity, *ends)
                 )
-                colour = style.draw(ax, n, values, marker="o", label=model, band=(low, high))
-                one, label = self.measured[model], f"{model}, cross-validated"
+                label = NAMES.get(model, model)
+                style.draw(ax, n, values, colour=colour, marker="o", label=label, band=band)
+                for end in band:  # where bands overlap, their ends tell them apart
+                    ax.plot(n, end, color=colour, lw=0.8, ls=_DASHES[model])
                 value, error = getattr(one, quantity), getattr(one, f"{of}standard_error")
-                look = {"colour": colour, "label": label}
-                style.draw(ax, [one.n], value, error, engine="tensors", **look)
+                style.draw(ax, [one.n], value, error, engine="tensors", colour=colour)
+            trivial, words = (
+                (self.guess, "always the larger class") if quantity == "error" else (0.5, "chance")
+            )
+            line = ax.axhline(trivial, color=GREY, ls=":", label=words)
+            marks = {"cross-validated ± standard error": {"marker": "s", "ls": "", "color": GREY}}
+            curves = [one for one in ax.get_legend_handles_labels()[0] if one is not line]
+            entries = [*curves, line, Patch(color=LIGHT_GREY, alpha=0.4, label="90% interval")]
+            entries += style.handles(marks)
             limits = (0, None) if quantity == "error" else (None, 1)
             ax.set(xlabel="labelled bags", ylabel=label_of, xscale="log", ylim=limits)
-            ax.set_xticks(self.sizes, labels=self.sizes)
+            ticks = sorted({self.measured["pooled"].n, *self.sizes})
+            ax.set_xticks(ticks, labels=ticks)
             ax.minorticks_off()
-            ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+            ax.legend(handles=entries, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
         return ax
 
     def _shown(self) -> tuple[list[dict[str, Any]], tuple[str, ...]]:

@@ -44,7 +44,7 @@ def test_pictures(plane):
     assert len(over_steps.lines) == 6
     assert (
         over_steps.get_legend().get_texts()[0].get_text()
-        == "Softmax, theory, alpha = 1, rate_c = 0.5"
+        == "softmax attention, theory, alpha = 1, rate_c = 0.5"
     )
     over_loads = plane.isel(step=-1).plot("cosine_q", Figure().subplots())
     assert over_loads.get_xlabel() == "step size of the further weights c"

@@ -5,13 +5,13 @@
 
 import uPlot from "uplot";
 import { element } from "explorer/controls.js";
+import { escaped, label } from "explorer/picture.js";
 
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
 const FONT = "12px system-ui, 'DejaVu Sans', sans-serif";
-const LINE = 20; // pixels of a line of a saved picture
 
 /** Return the colour of a series: what is grey on white is a lighter grey on a dark page. */
 const ink = (hex) => (hex === "#666666" ? colour("--soft") : hex);
@@ -93,30 +93,39 @@ export class LineChart {
     this.plot.redraw(false);
   }
 
-  /** Return the chart as a PNG: the canvas of the page below a line of its title and one of its legend. */
-  png() {
-    const { title, series } = this.figure;
-    const drawn = this.plot.ctx.canvas;
-    const canvas = element("canvas", { width: drawn.width, height: drawn.height + 2 * LINE * devicePixelRatio });
-    const ctx = canvas.getContext("2d");
-    ctx.fillStyle = colour("--back");
-    ctx.fillRect(0, 0, canvas.width, canvas.height);
-    ctx.drawImage(drawn, 0, canvas.height - drawn.height);
-    ctx.scale(devicePixelRatio, devicePixelRatio);
-    Object.assign(ctx, { font: FONT, fillStyle: colour("--front") }).fillText(title, 8, 0.7 * LINE, this.plot.width - 16);
-    let left = 8;
+  /** Return the chart as the inside of an SVG, with the scales that are seen. */
+  drawing() {
+    const { plot, figure: { x, y, mark, series } } = this;
+    const entries = entriesOf(series);
+    const [left, right, top, bottom] = [64, 744, entries.bottom + 12, entries.bottom + 332];
+    const place = (key, from, to) => {
+      const { min, max, distr } = plot.scales[key];
+      const f = distr === 3 ? Math.log : Number;
+      return (value) => from + ((to - from) * (f(value) - f(min))) / (f(max) - f(min));
+    };
+    const [X, Y] = [place("x", left, right), place("y", bottom, top)];
+    const line = (x1, y1, x2, y2, look) => `<line x1="${x1}" y1="${y1}" x2="${x2}" y2="${y2}" ${look}/>`;
+    const ticks = (axis, draw) => axis._splits.map((value, i) => (axis._values[i] ? draw(value, axis._values[i]) : "")).join("");
+    const faint = 'stroke="#e9ecef"';
+    const parts = [entries.inside,
+      ticks(plot.axes[0], (value, words) => line(X(value), top, X(value), bottom, faint) + `<text x="${X(value)}" y="${bottom + 18}" text-anchor="middle">${words}</text>`),
+      ticks(plot.axes[1], (value, words) => line(left, Y(value), right, Y(value), faint) + `<text x="${left - 8}" y="${Y(value) + 4}" text-anchor="end">${words}</text>`),
+      `<text x="${(left + right) / 2}" y="${bottom + 40}" text-anchor="middle">${label(x.label)}</text>`,
+      `<text transform="translate(18 ${(top + bottom) / 2}) rotate(-90)" text-anchor="middle">${label(y.label)}</text>`];
+    if (mark != null) parts.push(line(X(mark), top, X(mark), bottom, 'stroke="#5b6670" stroke-dasharray="4 4"'));
     for (const s of series) {
-      ctx.fillStyle = ink(s.colour);
-      ctx.fillText(s.name, left, 1.7 * LINE);
-      left += ctx.measureText(s.name).width + 16;
+      const look = `stroke="${s.colour}" stroke-width="2" fill="none" stroke-dasharray="${s.dash ?? ""}"`;
+      if (!s.points) parts.push(`<polyline points="${s.xs.map((value, i) => `${X(value)},${Y(s.ys[i])}`).join(" ")}" ${look}/>`);
+      else s.xs.forEach((value, i) => parts.push(`<circle cx="${X(value)}" cy="${Y(s.ys[i])}" r="4" fill="${s.colour}"/>`
+        + line(X(value), Y(s.ys[i] - s.errors[i]), X(value), Y(s.ys[i] + s.errors[i]), look)));
     }
-    return new Promise((done) => { canvas.toBlob(done, "image/png"); });
+    return { width: 760, height: bottom + 50, inside: parts.join("") };
   }
 
   size() {
     const width = Math.max(260, this.place.clientWidth);
     const narrow = matchMedia("(max-width: 860px)").matches; // where it stays in view
-    return { width, height: narrow ? 207 : Math.round(Math.min(420, Math.max(250, width * 0.5 + 20))) };
+    return { width, height: narrow ? 195 : Math.round(Math.min(width * 0.5 + 20, Math.max(250, innerHeight - 490))) };
   }
 
   resize() {
@@ -173,10 +182,26 @@ export function aligned(series) {
 function legend(series) {
   const box = element("div", { className: "legend" });
   for (const s of series) {
-    const entry = element("span", { textContent: s.name, className: s.points ? "square" : "" });
+    const entry = element("span", { textContent: s.name, className: s.points ? "disc" : "" });
     entry.style.setProperty("--swatch", ink(s.colour));
+    entry.style.setProperty("--dash", !s.dash ? "solid" : s.dash[0] > s.dash[1] ? "dashed" : "dotted");
     box.append(entry);
   }
   box.append(element("small"));
   return box;
+}
+
+/** Return the legend of a saved picture, and where it ends. */
+function entriesOf(series) {
+  let [left, y] = [16, 18];
+  const parts = series.map((s) => {
+    const width = 48 + 7.6 * s.name.length;
+    if (left + width > 744) [left, y] = [16, y + 20];
+    const swatch = s.points ? `<circle cx="${left + 14}" cy="${y - 4}" r="4" fill="${s.colour}"/>`
+      : `<line x1="${left}" x2="${left + 28}" y1="${y - 4}" y2="${y - 4}" stroke="${s.colour}" stroke-width="2.5" stroke-dasharray="${s.dash ?? ""}"/>`;
+    const entry = `${swatch}<text x="${left + 34}" y="${y}">${escaped(s.name)}</text>`;
+    left += width;
+    return entry;
+  });
+  return { inside: parts.join(""), bottom: y };
 }

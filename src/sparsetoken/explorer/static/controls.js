@@ -105,6 +105,19 @@ export class Controls {
     }
   }
 
+  /** Mark the parameters that a step of a story names. */
+  name(names) {
+    for (const [name, { elements }] of this.rows) elements[0].parentElement.classList.toggle("named", names.includes(name));
+  }
+
+  /** Bring the marked parameters into view. */
+  bring() {
+    for (const row of this.form.querySelectorAll(".named")) {
+      row.closest("details")?.setAttribute("open", "");
+      row.scrollIntoView({ block: "nearest" });
+    }
+  }
+
   /** Dim what is of the last legal settings while a field holds something else. */
   mark() {
     const wrong = [...this.rows.values()].some(({ error }) => error.textContent);
@@ -115,7 +128,7 @@ export class Controls {
 }
 
 /** Whether a parameter has a part in what is shown. */
-function plays({ name, group }, settings, view) {
+export function plays({ name, group }, settings, view) {
   if (view === "descent") {
     const other = settings.task !== SPARSE_TOKEN;
     if (OF_NETWORK[name]) return OF_NETWORK[name].includes(settings.network);

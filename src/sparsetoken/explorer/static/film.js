@@ -45,7 +45,7 @@ export function picture(rows, step) {
   const parts = rows.map(({ words, bag }, i) => {
     const at = Math.min(step, bag.weights.length - 1);
     return `<text x="8" y="${18 + i * ROW}" font-weight="bold">${words}</text><text x="8" y="${36 + i * ROW}">${says(bag, bag.output[at])}</text>`
-      + weightBars(bag.weights[at], bag.located, { bottom: 98 + i * ROW, tallest: 52, top: 1 });
+      + weightBars(bag.weights[at], bag.informative, { bottom: 98 + i * ROW, tallest: 52, top: 1 });
   });
   return svg(WIDTH, ROW * rows.length + 4, parts.join(""), true);
 }

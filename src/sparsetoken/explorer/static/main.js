@@ -2,15 +2,15 @@
 // Coarse curves come at once, one request at a time, always for the newest state; the exact ones
 // start when the sliders rest, and are dropped when they move again.
 
-import { VIEWS, boot, defaults, read, stories, written } from "explorer/state.js";
-import { Controls, element } from "explorer/controls.js";
+import { VIEWS, boot, defaults, read, stories, titled, told, written } from "explorer/state.js";
+import { Controls, element, plays } from "explorer/controls.js";
 import { Lost, source, Trouble } from "explorer/source.js";
 import { LineChart } from "explorer/chart.js";
 import { Alignment, Capacity, Curves, Phase, asRows } from "explorer/views.js";
 import { Descent } from "explorer/training.js";
 import { Bag } from "explorer/bag.js";
 import * as film from "explorer/film.js";
-import { png } from "explorer/picture.js";
+import { kept, png, svg } from "explorer/picture.js";
 import { buildOptions } from "explorer/options.js";
 import { simulate, stop } from "explorer/simulation.js";
 import { tell } from "explorer/story.js";
@@ -47,6 +47,7 @@ const controls = new Controls($("controls"), (name, value) => {
 /** Take a new part of the state, and ask for what it shows. */
 function change(part, { at_once = false } = {}) {
   state = { ...state, note: "", ...part };
+  note("");
   source.snap(state);
   moves += 1;
   controls.show(state, source.sheet?.axes);
@@ -55,7 +56,14 @@ function change(part, { at_once = false } = {}) {
   refresh(at_once);
 }
 
+/** Take away what was said of what was shown before. */
+function tidy() {
+  $("copied").textContent = $("simulated").textContent = "";
+  $("text").hidden = true;
+}
+
 function refresh(at_once) {
+  tidy();
   exact?.abort();
   if (!$("again").hidden) solving(); // what was stopped is of the settings before
   stop();
@@ -72,7 +80,6 @@ function refresh(at_once) {
   drawTokens();
   askCoarse();
   button("copy=python").disabled = true; // until its code is there
-  button("save=svg").hidden = Boolean(view.figure);
   $("simulate").hidden = state.view !== "curves" || Boolean(boot.grid);
   timer = setTimeout(askExact, at_once || boot.grid ? 0 : REST);
 }
@@ -161,6 +168,11 @@ function write(place, text) {
   place.replaceChildren(...sentence(text));
 }
 
+function note(text) {
+  $("notes").removeAttribute("role");
+  write($("notes"), text);
+}
+
 function fail(error) {
   if (!(error instanceof Trouble)) throw error;
   solving();
@@ -184,11 +196,11 @@ function draw(number, quality) {
   } else {
     chart.clear();
     $("caption").textContent = view.title();
-    $("plot").innerHTML = view.svg(true);
+    const { width, height, inside } = view.drawing();
+    $("plot").innerHTML = svg(width, height, inside, true);
   }
   $("summary").textContent = view.summary();
-  $("notes").removeAttribute("role");
-  write($("notes"), view.notes.join(" "));
+  if (quality === "exact") note(view.notes.join(" ")); // quick curves know of no trouble
   verdict();
   if (view instanceof Descent) drawTokens();
   if ($("numbers").open) fillTable();
@@ -255,7 +267,12 @@ function buildPresets() {
 }
 
 function tellStory() {
-  tell(state, $("story"), $("steps"), (part) => change(part, { at_once: true }));
+  const step = tell(state, $("story"), $("steps"), (part) => {
+    change(part, { at_once: true }); // which tells the story again
+    if (narrow.matches) scrollTo(0, $("stay").offsetTop);
+    controls.bring();
+  });
+  controls.name(Object.keys(step?.set ?? {}));
 }
 
 function pressed() {
@@ -273,6 +290,7 @@ function pressed() {
 
 /** Draw the same results in another way. */
 function redraw(part) {
+  tidy();
   state = { ...state, ...part };
   Object.assign(view.state, part);
   tellStory();
@@ -311,13 +329,21 @@ async function copy(kind) {
   }
 }
 
+/** Return the settings that have a part in what is shown, and the version, for a picture. */
+function notes() {
+  const { settings } = state;
+  const playing = boot.parameters.filter((parameter) => plays(parameter, settings, state.view));
+  const values = playing.map(({ name, label, symbol }) => `${symbol ? `$${symbol.split(" = ")[0]}$` : label}\u00a0=\u00a0${told(settings[name])}`);
+  return `${values.join(", ")}; sparsetoken ${boot.version}`;
+}
+
 async function store(kind) {
   if (view.figure && !chart.plot) {
     $("copied").textContent = "There is no picture yet.";
     return;
   }
-  const of = { svg: () => new Blob([view.svg()], { type: "image/svg+xml" }), png: () => (view.figure ? chart.png() : png(view.svg())) };
-  save(await of[kind](), `sparsetoken-${state.view}.${kind}`);
+  const text = kept($("caption").textContent, view.figure ? chart.drawing() : view.drawing(), notes());
+  save(kind === "png" ? await png(text) : new Blob([text], { type: "image/svg+xml" }), `sparsetoken-${state.view}.${kind}`);
 }
 
 buildPresets();
@@ -354,9 +380,11 @@ addEventListener("hashchange", () => {
 $("version").textContent = boot.version;
 button("copy=python").hidden = Boolean(boot.grid);
 button("copy=address").hidden = Boolean(boot.grid) && location.protocol === "file:";
-/** Put the form below the result on a phone, beside it otherwise: Tab meets both in the order in which they are seen. */
+/** Put the form below the result on a phone, beside it otherwise: Tab meets both in the order in which they are seen. The steps stay in view on a phone. */
 function place() {
   (narrow.matches ? $("rest") : $("result")).before($("controls"));
+  if (narrow.matches) $("stay").prepend($("steps"));
+  else $("told").append($("steps"));
 }
 
 narrow.addEventListener("change", place);

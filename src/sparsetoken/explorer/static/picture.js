@@ -18,6 +18,25 @@ export function svg(width, height, inside, within = false) {
     + `font-family="DejaVu Sans, sans-serif" font-size="12.5" fill="${front}" color="${front}">${paper}${inside}</svg>`;
 }
 
+/** Return a text in lines of at most so many letters. */
+function wrapped(text, most) {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    if (lines.at(-1).length + word.length >= most) lines.push(word);
+    else lines.push(`${lines.pop()} ${word}`.trim());
+  }
+  return lines;
+}
+
+/** Return a picture to be kept, as an SVG: what is drawn under its title and above notes. */
+export function kept(title, { width, height, inside }, notes) {
+  const [heads, feet] = [wrapped(title, 88), wrapped(notes, 105)];
+  const top = 12 + 18 * heads.length;
+  const lines = (texts, y, look) => texts.map((text, i) => `<text x="16" y="${y + 18 * i}" ${look}>${label(text)}</text>`).join("");
+  return svg(width, top + height + 18 * feet.length + 14, `${lines(heads, 20, 'font-weight="bold"')}<g transform="translate(0 ${top})">${inside}</g>`
+    + lines(feet, top + height + 18, 'font-size="11.5" fill="#5b6670"'));
+}
+
 /** Return the PNG of an SVG as a blob, twice as large. */
 export async function png(text) {
   const image = new Image();

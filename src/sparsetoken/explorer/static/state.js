@@ -17,7 +17,7 @@ export const VIEWS = {
 export const SPARSE_TOKEN = "sparse_token";
 /** Of each task its name, what it asks, and whether the target is a number. */
 export const TASKS = {
-  [SPARSE_TOKEN]: { words: "The sparse-token problem", sentence: "In positive bags a few tokens carry the signal; the label is that of the bag" },
+  [SPARSE_TOKEN]: { words: "The sparse-token problem", sentence: "In positive bags a few tokens carry the signal; the label is the bag's" },
   single_location_regression: { words: "Single-location regression", sentence: "One token of six is marked, along “place”; the target is the number that it carries, along “value”", squared: true },
   lookup: { words: "A value looked up in two hops", sentence: "One token of six carries “mark” and a key, -1 or 1; the label is the sign along “value” of the token that has this key" },
   needle_with_value: { words: "A needle with a value", sentence: "One token of six is marked, along “needle”; the label is the sign of what it carries, along “value”" },

@@ -17,7 +17,7 @@ function same(one, other) {
   return one.quantity === other.quantity && Object.entries(one.settings).every(([name, value]) => other.settings[name] === value);
 }
 
-/** Tell the story of a state in a text and a list, and mark the step that the state is at. */
+/** Tell the story of a state in a text and a list, mark the step that the state is at, and return it. */
 export function tell(state, text, list, go) {
   const { name, story, steps } = stories.get(state.story);
   if (list.dataset.of !== name) {
@@ -34,7 +34,11 @@ export function tell(state, text, list, go) {
   }
   const here = steps.findIndex((_, i) => same(after(name, i), state));
   [...list.children].forEach((item, i) => {
-    if (i === here) item.setAttribute("aria-current", "step");
+    if (i === here) {
+      item.setAttribute("aria-current", "step");
+      list.scrollLeft = item.offsetLeft - list.offsetLeft; // on a phone they are side by side
+    }
     else item.removeAttribute("aria-current");
   });
+  return steps[here];
 }

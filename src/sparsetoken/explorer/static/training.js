@@ -46,9 +46,9 @@ export class Descent extends View {
       .map((trajectory) => ({ words: NETWORKS[trajectory.network], bag: trajectory.bags[this.number % trajectory.bags.length] }));
   }
 
-  line(trajectory, quantity, words, colour) {
+  line(trajectory, quantity, words, colour, dash) {
     const ys = trajectory[quantity];
-    return { name: words, colour, dash: trajectory.coarse ? QUICK : undefined, xs: ys.map((_, i) => i), ys };
+    return { name: words, colour, dash: trajectory.coarse ? QUICK : dash, xs: ys.map((_, i) => i), ys };
   }
 
   lines() {
@@ -59,7 +59,7 @@ export class Descent extends View {
         .map((trajectory) => this.line(trajectory, quantity, NETWORKS[trajectory.network], trajectory === this.chosen ? BLUE : ORANGE));
     }
     const lines = this.trajectories.map((trajectory) => this.line(trajectory, "test_error", NETWORKS[trajectory.network], trajectory === this.chosen ? BLUE : ORANGE));
-    if (this.chosen) lines.splice(1, 0, this.line(this.chosen, "training_loss", "its training loss", GREEN));
+    if (this.chosen) lines.splice(1, 0, this.line(this.chosen, "training_loss", "its training loss", BLUE, [2, 3]));
     if (this.bayes !== undefined) {
       const xs = [0, this.state.settings.descent_steps];
       lines.push({ name: name("bayes"), colour: paint("bayes"), dash: [2, 3], xs, ys: xs.map(() => this.bayes) });

@@ -1,7 +1,7 @@
 // One object for each view: it takes events, and describes what they show.
 
 import { AXES, boot } from "explorer/state.js";
-import { escaped, label, svg } from "explorer/picture.js";
+import { escaped, label } from "explorer/picture.js";
 import { brief } from "explorer/typeset.js";
 
 const LOADS = { label: "labelled bags per dimension, $n₁/d$", short: "n₁/d", log: true, range: [0.24, 10.5], ticks: [0.25, 0.5, 1, 2, 4, 8] };
@@ -14,6 +14,9 @@ export function percent(value) {
   if (value < 0.0005) return "less than 0.05%";
   return `${Number((100 * value).toPrecision(2))}%`; // the accuracy of the curves
 }
+
+/** Whether a value is round enough to stand beside a map. */
+const round = (value) => value === Number(value.toPrecision(2));
 
 /** Return so many labelled bags for each dimension, in words. */
 export function bags(load) {
@@ -174,8 +177,8 @@ export class Phase extends View {
     }));
   }
 
-  svg(within = false) {
-    if (!this.axes) return svg(760, 440, "");
+  drawing() {
+    if (!this.axes) return { width: 760, height: 440, inside: "" };
     const { x, y, axis } = this.axes;
     const [left, top, width, height] = [84, 58, 650, 330];
     const [w, h] = [width / x.length, height / y.length];
@@ -194,10 +197,10 @@ export class Phase extends View {
       parts.push(`<rect ${box} fill="${cell.gain < TIE ? "#999999" : paint(cell.best)}" fill-opacity="${cell.gain < TIE ? 0.25 : depth.toFixed(3)}"><title>${escaped(text)}</title></rect>`);
     }
     x.forEach((alpha, i) => {
-      if (i % 2 === 0) parts.push(`<text x="${left + (i + 0.5) * w}" y="${top + height + 17}" text-anchor="middle">${Number(alpha.toPrecision(2))}</text>`);
+      if (round(alpha)) parts.push(`<text x="${left + (i + 0.5) * w}" y="${top + height + 17}" text-anchor="middle">${alpha}</text>`);
     });
     y.forEach((value, j) => {
-      parts.push(`<text x="${left - 6}" y="${top + height - (j + 0.5) * h + 4}" text-anchor="end">${Number(value.toPrecision(2))}</text>`);
+      if (round(value)) parts.push(`<text x="${left - 6}" y="${top + height - (j + 0.5) * h + 4}" text-anchor="end">${value}</text>`);
     });
     let at = left;
     for (const model of CLASSES) {
@@ -209,7 +212,7 @@ export class Phase extends View {
     parts.push(`<text transform="translate(22 ${top + height / 2}) rotate(-90)" text-anchor="middle">${label(AXES[axis])}</text>`);
     const here = this.here(left, top, width, height);
     if (here) parts.push(here);
-    return svg(760, 440, parts.join(""), within);
+    return { width: 760, height: 440, inside: parts.join("") };
   }
 
   /** Return a ring at the present settings. */
@@ -229,7 +232,7 @@ export class Phase extends View {
   }
 
   title() {
-    return `Which model errs least; the stronger the colour, the larger its lead (full at 20 points)`;
+    return `Which model errs least; stronger colour: larger lead (full: 20 points)`;
   }
 
   headline(coarse) {
@@ -306,7 +309,7 @@ export class Capacity extends View {
     else this.found.push(event);
   }
 
-  svg(within = false) {
+  drawing() {
     const [left, width] = [262, 470];
     const load = this.state.settings.alpha1;
     const values = [load, ...this.found.map((f) => f.capacity)].filter((value) => value > 0);
@@ -324,7 +327,7 @@ export class Capacity extends View {
         + `<circle cx="${x}" cy="${y}" r="7" fill="${paint(f.model)}"/><text x="${x}" y="${y - 12}" text-anchor="middle">${f.capacity.toPrecision(3)}</text>`);
     });
     parts.push(`<text x="${left + width / 2}" y="${bottom + 40}" text-anchor="middle">${label(LOADS.label)}</text>`);
-    return svg(760, bottom + 50, parts.join(""), within);
+    return { width: 760, height: bottom + 50, inside: parts.join("") };
   }
 
   title() {
