@@ -196,6 +196,7 @@ def test_groups_that_do_not_fit(groups, message):
 
 
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")  # which tells of it
 def test_a_class_of_one_group_trains():
     bags, y, _ = patients()
     groups = np.where(y == 1, -1, np.arange(len(y)))

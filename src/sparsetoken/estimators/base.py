@@ -115,6 +115,7 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
         with (
             first_look(bags, labels, targets.groups, progress=shown, stacklevel=5),
             one_thread(),  # products go chunk by chunk: too small to be shared among threads
+            np.errstate(under="ignore"),  # a loss, or a similarity, that is nearly 0
         ):
             doubts = self.fit_training(Training(bags, targets, loss, ridge, self.standardize))
         for doubt in doubts:

@@ -155,7 +155,8 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_is_fitted(self, "prototypes_")
         bags = read_bags(self, X, reset=False)
         squares = _nearest(bags, self.prototypes_, self.column_scale_)
-        return np.exp(-squares / bags.dtype.type(self.bandwidth_))
+        with np.errstate(under="ignore"):  # far is 0
+            return np.exp(-squares / bags.dtype.type(self.bandwidth_))
 
 
 class Similar(ReadoutEstimator):
@@ -188,7 +189,8 @@ class Similar(ReadoutEstimator):
 
 
 def _raised(bags: Bags, power: int) -> Bags:
-    return bags.with_tokens(bags.tokens**power)
+    with np.errstate(under="ignore"):  # far is 0
+        return bags.with_tokens(bags.tokens**power)
 
 
 def _problems(training: Training) -> Iterator[tuple[Task, float]]:

@@ -248,7 +248,7 @@ def test_broken_symmetries_are_said(task, descent, broken):
     notes = descend(task, descent, replicas=2).notes
     assert len(notes) == broken
     if broken:
-        assert f"after {descent.steps} steps" in notes[0]
+        assert f"at step {descent.steps}" in notes[0]
         assert "start_overlaps" in notes[0]
 
 
