@@ -15,6 +15,7 @@ from sparsetoken import AttentionClassifier, BagClassifier, BagRegressor
 from sparsetoken.bags import LeakWarning
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
+    BagPooling,
     NoisyOrClassifier,
     PooledClassifier,
     PooledForestClassifier,
@@ -202,6 +203,20 @@ def test_a_class_of_one_group_trains():
     groups = np.where(y == 1, -1, np.arange(len(y)))
     fitted = AttentionClassifier().fit(bags, y, groups=groups)
     assert np.isfinite(fitted.left_out_scores_).all()
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+def test_members_of_a_user_receive_the_groups():
+    """Patients without a signal, whom a member that knows no groups tells apart."""
+    bags, y, patient = patients(0)
+    plain, piped = AttentionClassifier(), make_pipeline(BagPooling(), PooledClassifier())
+    with few_trees():
+        model = BagClassifier([("own", plain), ("piped", piped)], progress=False)
+        model.fit(bags, y, groups=patient)
+    own = model.members_["own"]
+    assert own.n_groups_ == model.members_["piped"][-1].n_groups_ == len(np.unique(patient))
+    expected = AttentionClassifier().fit(bags, y, groups=patient)
+    np.testing.assert_array_equal(own.left_out_scores_, expected.left_out_scores_)
 
 
 def test_weights_of_zero_take_their_groups_along():

@@ -59,8 +59,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
     members : sequence of (name, classifier)
         Your own classifiers beside these. ``fit(bags, y)`` and ``predict_proba(bags)`` receive
         `sparsetoken.bags.Bags`; a classifier of rows follows a `BagPooling`, as
-        ``make_pipeline(BagPooling(), KNeighborsClassifier())``. Their held-out scores are log
-        odds in a cross-validation.
+        ``make_pipeline(BagPooling(), KNeighborsClassifier())``. Groups are given to those whose
+        ``fit`` takes them. Their held-out scores are log odds in a cross-validation.
     exclude : sequence of str
         Names of members to leave out, in all forms of the tokens, as ``("size",)``: then trees do
         not see the logarithm of the size either.

@@ -234,22 +234,27 @@ def told_padding(bags: Bags) -> str:
     )
 
 
-def weights_of(member: Any, weight: Any) -> dict[str, Any]:
-    """Return sample weights as an argument of `fit`: in a pipeline they are of its last step.
+def given_to(member: Any, weight: Any, groups: Any) -> dict[str, Any]:
+    """Return arguments of `fit`, None for none: in a pipeline they are of its last step.
+
+    Groups are given to who takes them, as the estimators of this package do.
 
     Raises
     ------
     InvalidInput
-        If it takes none.
+        If there are sample weights, and it takes none.
     """
     name, last = "", member
     while hasattr(last, "steps"):
         name, last = f"{name}{last.steps[-1][0]}__", last.steps[-1][1]
-    if not has_fit_parameter(last, "sample_weight"):
+    if weight is not None and not has_fit_parameter(last, "sample_weight"):
         legal = "fitted with sample weights, as other members are"
         remedy = "Leave the member out, or sample_weight and class_weight."
         raise InvalidInput("a member", legal, type(last).__name__, remedy)
-    return {f"{name}sample_weight": weight}
+    given = {} if weight is None else {f"{name}sample_weight": weight}
+    if groups is not None and has_fit_parameter(last, "groups"):
+        given[f"{name}groups"] = groups
+    return given
 
 
 def is_table(X: Any) -> bool:

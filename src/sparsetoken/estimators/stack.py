@@ -27,7 +27,7 @@ from sparsetoken.estimators.fitting.stacking import (
 from sparsetoken.estimators.fitting.standard_tokens import less_means
 from sparsetoken.estimators.fitting.targets import Targets
 from sparsetoken.estimators.fitting.training import Training
-from sparsetoken.estimators.inputs import weights_of
+from sparsetoken.estimators.inputs import given_to
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.similarities import BagSimilarities
 
@@ -226,10 +226,11 @@ class BagStack(TokenOrder):
     ) -> tuple[Any, Float[np.ndarray, "n K"]]:
         """Fit a member of a user, with the scores of bags in folds that it has not seen."""
         y, weight = targets.given, targets.weight
-        weighted = not (weight == weight[0]).all()
+        weighted, groups = not (weight == weight[0]).all(), targets.groups
 
         def fitted(rows: Bool[np.ndarray, " n"]) -> Any:
-            given = weights_of(member, weight[rows]) if weighted else {}
+            parts = weight[rows] if weighted else None, None if groups is None else groups[rows]
+            given = given_to(member, *parts)
             return clone(member).fit(bags[rows], y[rows], **given)
 
         left_out = np.empty((len(y), len(self._names())))
