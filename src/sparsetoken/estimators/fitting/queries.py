@@ -223,6 +223,9 @@ def likelihood_queries(
 ) -> list[Float[np.ndarray, "d S"]]:
     """Return the directions v that subsets of the bags give, for each ridge that is tried.
 
+    Descents of the last subset, which is all bags, start from the mean of the others: what these
+    say of held-out bags is of the minimum near them.
+
     Parameters
     ----------
     task : Task
@@ -232,23 +235,42 @@ def likelihood_queries(
     sign : float
         1 where the second class holds the tokens, -1 where the first does.
     """
-    samples, ridges = task.samples, ridges_of(task, len(subsets))
+    ridges = ridges_of(task, len(subsets))
+    start = np.concatenate([starts, np.zeros((1, len(subsets)))]).T
+    told = telling(task.samples, subsets[:-1])
+    if not told.any():
+        found = _descended(task, subsets, ridges, np.stack([start] * len(ridges)), sign)
+    else:
+        parts = _descended(task, subsets[:-1], ridges, np.stack([start[:-1]] * len(ridges)), sign)
+        middle = parts[:, told].mean(axis=1, keepdims=True)
+        whole = _descended(task, subsets[-1:], ridges, middle, sign)
+        found = np.concatenate([parts, whole], axis=1)
+    return [group.T for group in found[..., :-1]]
+
+
+def _descended(
+    task: Task,
+    subsets: Subsets,
+    ridges: Float[np.ndarray, " r"],
+    starts: Float[np.ndarray, "r S m"],
+    sign: float,
+) -> Float[np.ndarray, "r S m"]:
+    """Return where descents (v, b) on each subset with each ridge end."""
     problem = LikelihoodProblem(
         task.tokens,
-        samples.y,
-        np.tile(shares_of(samples, subsets), (len(ridges), 1)),
+        task.samples.y,
+        np.tile(shares_of(task.samples, subsets), (len(ridges), 1)),
         np.repeat(ridges, len(subsets)),
         sign,
         task.loss,
     )
-    start = np.concatenate([starts, np.zeros((1, len(subsets)))]).T
     minima = descend_together(
         problem.value_and_gradient,
-        np.tile(start, (len(ridges), 1)),
+        starts.reshape(-1, starts.shape[-1]),
         steps_of(task, len(problem.ridges)),
         TOLERANCE,
     )
-    return [group.T for group in np.split(minima.points[:, :-1], len(ridges))]
+    return minima.points.reshape(starts.shape)
 
 
 def steps_of(task: Task, problems: int) -> int:
