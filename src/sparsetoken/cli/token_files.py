@@ -120,7 +120,7 @@ def _picture(
     from sparsetoken.figures import AttentionDisplay
 
     n, values = len(columns), [table[one] for one in columns]
-    names = [f"{name}: {one.partition('_')[2]}".rstrip(": ") for one in columns]
+    names = [f"{name}, {one.replace('_', ' of ', 1)}" for one in columns]
     figure = AttentionDisplay.from_predictions(
         values, coordinates=[corners] * n, names=names, **look
     ).figure_
