@@ -117,7 +117,7 @@ def test_the_readme_names_every_page_and_is_short():
     assert pages <= named
     labels = re.findall(r"^\[([^\]]+)\]: docs", text, re.MULTILINE)
     assert [label for label in labels if text.lower().count(f"[{label.lower()}]") < 2] == []
-    assert len(text.splitlines()) <= 120
+    assert len(text.splitlines()) <= 90
 
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
