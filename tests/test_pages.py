@@ -146,7 +146,9 @@ def _lacking(text):
             yield line
 
 
-@pytest.mark.parametrize("page", [README, DOCS / "start.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [README, DOCS / "start.md", DOCS / "explorer.md"], ids=lambda page: page.name
+)
 def test_no_command_needs_what_was_not_installed_before(page):
     text = page.read_text("utf-8")
     assert "\n$ sparsetoken " in text or "\nsparsetoken " in text
