@@ -25,6 +25,12 @@ def test_citation_readme_and_changelog_have_the_version_and_its_date():
     assert f"year = {{{date[:4]}}}" in entry
 
 
+def test_times_in_the_readme_stand_in_the_benchmarks():
+    times = re.findall(r"\d+ min \d+ s", _read("README.md"))
+    assert len(times) == 2
+    assert [time for time in times if time not in _read("docs/benchmarks.md")] == []
+
+
 def test_bibtex_has_the_titles_of_the_citation():
     titles = re.findall(r"^ +title: \"?(.+?)\"?$", _read("CITATION.cff"), re.MULTILINE)
     (block,) = re.findall(r"```bibtex\n(.*?)```", _read("README.md"), re.DOTALL)
