@@ -173,8 +173,10 @@ def test_forecasts_tell_of_leaks_and_of_groups(few_fits: None) -> None:
     with pytest.warns(LeakWarning, match=TWINS):
         alone = forecast(X, y, progress=False)
     assert "Measured on 80 bags, taken as independent." in str(alone)
+    assert "standard error over bags" in str(alone)
     grouped = forecast(X, y, groups=slide, progress=False)  # where a warning is an error
     assert "Measured on 80 bags of 40 groups." in str(grouped)
+    assert "standard error over groups" in str(grouped)
     with pytest.warns(LeakWarning, match=TWINS):
         found = cross_validated(PooledClassifier(), X, y)
     assert "of 80 bags, taken as independent, in 5 folds" in str(found)

@@ -291,9 +291,10 @@ class Forecast(Shown):
                 {"": "AUC, forecast", "bags": n, **dict(zip(self.curves, cells, strict=True))}
             )
         now, last = self.sizes[0], self.sizes[-1]
+        over = "bags" if self.n_groups is None else "groups"
         lines = (
-            "Test errors, cross-validated ± standard error over bags, and forecast (90% interval), "
-            f"then AUCs likewise; status {self.status}.",
+            f"Test errors, cross-validated ± standard error over {over}, and forecast (90% "
+            f"interval), then AUCs likewise; status {self.status}.",
             f"Measured on {of_groups(self.n, self.n_groups)}.",
             f"Always answering with the larger class errs in {self.guess:.3f} of bags.",
             *([self._recommendation(now)] if self.better(now) != self.better(last) else []),
