@@ -21,9 +21,10 @@ import pytest
 from command_line import invoke
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import Failure, InvalidInput
+from sparsetoken.figures.page import number
 from sparsetoken.studies import reproduction as module
 from sparsetoken.studies.claims import Number, all_true, judged, row
-from sparsetoken.studies.report import expected_text, found_text, maths, number, percent, subject
+from sparsetoken.studies.report import expected_text, found_text, maths, percent, subject
 from sparsetoken.studies.reproduction import chosen_studies, reproduce
 from sparsetoken.work import DamagedResultWarning
 from studies.made_up import LOADS, MadeUp, exact, noted, simulate, unless
