@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jinja2
@@ -41,7 +41,7 @@ def drawing_of(figure: Figure) -> Drawing:
     return Drawing(buffer.getvalue(), width, height)
 
 
-def rendered(template: str, filters: dict[str, Callable[..., Any]], **seen: Any) -> str:
+def rendered(template: str, filters: Mapping[str, Callable[..., Any]], **seen: Any) -> str:
     """Return a page that a template of the package makes of what it is given; HTML is escaped.
 
     Its name is its path in the package. `figures/page.html` is what pages have in common.

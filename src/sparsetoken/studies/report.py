@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -74,8 +74,8 @@ def page(sections: Sequence[Section], facts: Mapping[str, str]) -> str:
         "beyond": {n: ((z > n).sum(), 2 * stats.norm.sf(n) * len(z)) for n in (2, 3, LARGEST_Z)},
         "facts": facts,
     }
-    filters = {"maths": maths, "subject": subject, "percent": percent}
-    filters |= {"expected": expected_text, "found": found_text}
+    filters: dict[str, Callable[..., Any]] = {"maths": maths, "subject": subject}
+    filters |= {"expected": expected_text, "found": found_text, "percent": percent}
     return rendered("studies/report.html", filters, **seen)
 
 
