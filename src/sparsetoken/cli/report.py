@@ -35,22 +35,19 @@ def report(
 
     Example: sparsetoken bags report bags.npz --groups patient --out report.html
     """
+    import numpy as np
+
     from sparsetoken import forecasting
     from sparsetoken.base.files import require_place
     from sparsetoken.base.validation import InvalidInput, integer
     from sparsetoken.estimators import BagClassifier
-    from sparsetoken.estimators.fitting.targets import read_classes
-    from sparsetoken.estimators.thresholds import check_threshold
 
-    folds, seed = integer("folds", folds, 2), o.random_state(seed)
+    folds, seed, line = integer("folds", folds, 2), o.random_state(seed), as_threshold(threshold)
     require_place("--out", out, file, *filter(None, [source.sheet]))
     if out.suffix.lower() != ".html":
         raise InvalidInput("--out", "a name that ends in .html", str(out))
-    line = as_threshold(threshold)
     data = source.read(file)
-    classes = read_classes(data.bags, data.y, None, None, data.groups).classes
-    check_threshold(line, len(classes))
-    positive = {str(c): c for c in classes.tolist()}.get(source.positive)
+    positive = {str(c): c for c in np.unique(data.y).tolist()}.get(source.positive)
     found = forecasting.bag_report(
         data.bags,
         data.y,
@@ -62,15 +59,7 @@ def report(
         random_state=seed,
         command=shlex.join(["sparsetoken", *sys.argv[1:]]),
     )
-    scores = found.scores
-    values = {
-        "scores": as_dicts({"bag": scores.bags.scores})["bag"],
-        "group_scores": as_dicts({"bag": scores.groups.scores})["bag"] if scores.groups else None,
-        "forecast": None if found.forecast is None else found.forecast.to_dict(),
-        "omitted": found.omitted,
-        "leaks": found.leaks,
-        "report": str(out),
-    }
-    lines = [columns_told(data), *str(scores).splitlines(), f"Wrote {out}"]
-    advice = [f"No {what}: {why}" for what, why in found.omitted.items()]
-    return Answer("", values, lines, advice)
+    held = {"scores": found.bags} | ({"group_scores": found.groups} if found.groups else {})
+    values = {"report": str(out), **as_dicts({name: one.scores for name, one in held.items()})}
+    lines = [columns_told(data), *str(found).splitlines(), f"Wrote {out}"]
+    return Answer("", values, lines)

@@ -12,11 +12,10 @@ from sparsetoken.forecasting.crossvalidation import (
     cross_validated,
 )
 from sparsetoken.forecasting.learning_curves import forecast
-from sparsetoken.forecasting.report import BagReport, bag_report
+from sparsetoken.forecasting.report import bag_report
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
 
 __all__ = [
-    "BagReport",
     "CrossValidation",
     "Forecast",
     "ForecastPoint",

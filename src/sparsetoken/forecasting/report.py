@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import platform
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,35 +27,8 @@ from sparsetoken.forecasting.crossvalidation import (
     cross_validated,
 )
 from sparsetoken.forecasting.learning_curves import forecast
-from sparsetoken.forecasting.results import Forecast
 
 PACKAGES = ("sparsetoken", "numpy", "scipy", "scikit-learn", "matplotlib")
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class BagReport:
-    """What the page of `bag_report` says.
-
-    Attributes
-    ----------
-    path : Path
-    scores : CrossValidation
-    forecast : Forecast or None
-    omitted : dict of str
-        Why there is no ``forecast`` or are no ``maps``, where it is so.
-    leaks : list of str
-        What `sparsetoken.bags.find_leaks` says of the bags.
-
-    See Also
-    --------
-    sparsetoken.bag_report : The function that returns it.
-    """
-
-    path: Path
-    scores: CrossValidation
-    forecast: Forecast | None
-    omitted: Mapping[str, str]
-    leaks: Sequence[str]
 
 
 def bag_report(
@@ -73,7 +43,7 @@ def bag_report(
     random_state: Any = 0,
     progress: bool = True,
     command: str = "",
-) -> BagReport:
+) -> CrossValidation:
     """Cross-validate a classifier of bags, and write what is found on one page.
 
     The page is a file that opens without a network. It has the numbers of bags, groups and tokens
@@ -105,7 +75,8 @@ def bag_report(
 
     Returns
     -------
-    BagReport
+    CrossValidation
+        Its scores, with the models of the folds.
 
     Raises
     ------
@@ -132,8 +103,8 @@ def bag_report(
     >>> bags, model = rng.standard_normal((12, 6, 4)), st.estimators.PooledClassifier()
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     found = st.bag_report(bags, labels, f"{folder}/report.html", model=model)
-    >>> found.scores.folds, found.omitted["forecast"][:47]
-    (5, 'the number of bags of class 0 must be at least ')
+    >>> found.folds, len(found.estimators)
+    (5, 5)
     """
     needed("matplotlib", "to draw curves", "app")
     needed("jinja2", "to write a page", "app")
@@ -148,11 +119,9 @@ def bag_report(
     if names.shape != (len(read),):
         raise InvalidInput("ids", f"one for each of {len(read)} bags", f"shape {names.shape}")
     given: dict[str, Any] = {"groups": groups, "random_state": seed, "progress": progress}
-    ahead, omitted = None, {}
+    of_bags = read, targets.given, targets.groups
     with (
-        first_look(
-            read, targets.given, targets.groups, ids=names, progress=progress, stacklevel=3
-        ) as leaks,
+        first_look(*of_bags, ids=names, progress=progress, stacklevel=3) as leaks,
         progress_of("parts of the report", 2, progress) as done,
     ):
         found = cross_validated(
@@ -160,71 +129,53 @@ def bag_report(
         )
         done()
         try:
-            ahead = forecast(read, targets.given, **given)
+            ahead, why = forecast(read, targets.given, **given), ""
         except InvalidInput as error:
-            omitted["forecast"] = str(error)
+            ahead, why = None, str(error)
         done()
     from sparsetoken.figures.page import rendered
     from sparsetoken.forecasting import report_figures as figures
 
-    maps, told = figures.maps_of(found, read, names)
-    if maps is None:
-        omitted["maps"] = told
-    seen = {
-        "model": type(model).__name__,
-        "found": found,
-        "data": _data(read, targets),
-        "trivial": float(np.bincount(targets.number).max() / len(read)),
-        "leaks": leaks,
-        "scores": found._shown(),
-        "curves": figures.curves_of(found),
-        "confusions": {
-            of: _confusion(held, found.classes)
-            for of, held in (("bags", found.bags), ("groups", found.groups))
-            if held is not None
-        },
-        "line": _line(found),
-        "ahead": None if ahead is None else (figures.curve_of(ahead), *ahead._shown()),
-        "maps": maps,
-        "mapped": told,
-        "omitted": omitted,
-        "command": command,
-        "facts": {**made_with(PACKAGES), "Python": platform.python_version(), "seed": seed},
-    }
-    text = rendered("forecasting/report.html", {}, **seen)
+    lines = [one.threshold_ for one in found.estimators if hasattr(one, "threshold_")]
+    held = {"bags": found.bags} | ({"groups": found.groups} if found.groups else {})
+    text = rendered(
+        "forecasting/report.html",
+        {},
+        model=type(model).__name__,
+        found=found,
+        data=[_of_class(read, targets, c) for c in range(len(targets.classes))],
+        trivial=np.bincount(targets.number).max() / len(read),
+        leaks=leaks,
+        scores=found._shown(),
+        curves=figures.curves_of(found),
+        confusions={of: _confusion(one, found.classes) for of, one in held.items()},
+        lines=[min(lines), max(lines)] if lines and len(found.classes) == 2 else [],
+        forecast=None if ahead is None else (figures.curve_of(ahead), *ahead._shown()),
+        why=why,
+        maps=figures.maps_of(found, read, names),
+        command=command,
+        facts={**made_with(PACKAGES), "Python": platform.python_version(), "seed": seed},
+    )
     write_whole(path, text.encode(errors="backslashreplace"))
-    return BagReport(path, found, ahead, omitted, leaks)
+    return found
 
 
-def _data(bags: Bags, targets: Targets) -> list[dict[str, Any]]:
-    """Return the numbers of bags, groups and tokens of each class."""
-    rows = []
-    for c, name in enumerate(targets.classes.tolist()):
-        of = targets.number == c
-        sizes = bags.sizes[of]
-        row = {"class": name, "bags": int(of.sum()), "share": f"{of.mean():.0%}"}
-        if targets.groups is not None:
-            row["groups"] = len(np.unique(targets.groups[of]))
-        row["tokens: median (range)"] = f"{np.median(sizes):g} ({sizes.min()} to {sizes.max()})"
-        rows.append(row)
-    return rows
+def _of_class(bags: Bags, targets: Targets, c: int) -> dict[str, Any]:
+    """Return the numbers of bags, groups and tokens of a class."""
+    of = targets.number == c
+    sizes, groups = bags.sizes[of], targets.groups
+    row = {"class": targets.classes[c], "bags": of.sum(), "share": f"{of.mean():.0%}"}
+    row |= {} if groups is None else {"groups": len(np.unique(groups[of]))}
+    return row | {
+        "tokens: median (range)": f"{np.median(sizes):g} ({sizes.min()} to {sizes.max()})"
+    }
 
 
 def _confusion(held: HeldOutPredictions, classes: Shaped[np.ndarray, " C"]) -> list[dict[str, Any]]:
     """Return how many of each class are predicted to be of which."""
     counts = confusion_matrix(held.y, held.predicted, labels=classes)
-    columns = [f"predicted {one}" for one in classes.tolist()]
+    columns = ["", *(f"predicted {one}" for one in classes), "all"]
     return [
-        {"": name, **dict(zip(columns, row, strict=True)), "all": sum(row)}
-        for name, row in zip(classes.tolist(), counts.tolist(), strict=True)
+        dict(zip(columns, [one, *row, row.sum()], strict=True))
+        for one, row in zip(classes, counts, strict=True)
     ]
-
-
-def _line(found: CrossValidation) -> str:
-    """Say where the models of the folds drew the line."""
-    lines = [one.threshold_ for one in found.estimators if hasattr(one, "threshold_")]
-    if len(found.classes) > 2 or not lines:
-        return ""
-    ends = dict.fromkeys(f"{end:.2g}" for end in (min(lines), max(lines)))
-    by = " (by fold)" * (len(ends) > 1)
-    return f"A bag is called {found.positive} from a probability of {' to '.join(ends)} on{by}."

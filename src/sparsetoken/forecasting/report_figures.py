@@ -12,6 +12,7 @@ from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import RocCurveDisplay, roc_curve
 
 from sparsetoken.bags import Bags
+from sparsetoken.estimators import BagClassifier
 from sparsetoken.estimators.token_table import classes_of_tokens
 from sparsetoken.figures import AttentionDisplay, style
 from sparsetoken.figures.page import Drawing, drawing_of
@@ -63,49 +64,45 @@ def maps_of(
 ) -> tuple[Drawing | None, str]:
     """Return maps of a few held-out bags and the class of their tokens, or why there are none."""
     fitted = [found.estimators[k] for k in found.bags.fold]  # without the bag
-    if not all(one is None or hasattr(one, "predict_token_proba") for one in fitted):
-        return None, "the model gives no probabilities of tokens."
+    if not any(isinstance(one, BagClassifier) for one in fitted):
+        return None, "Only BagClassifier gives probabilities of tokens."
     if bags.coordinates is None or bags.coordinates.shape[1] != 2:
-        return None, "the tokens have no coordinates x and y."
+        return None, "The tokens have no coordinates x and y."
     places = np.split(bags.coordinates, bags.offsets[1:-1])
-    known = [
-        one is not None and np.isfinite(at).all() for one, at in zip(fitted, places, strict=True)
-    ]
-    chosen = _telling(found, np.flatnonzero(known).tolist())
+    known = [i for i, one in enumerate(fitted) if one and np.isfinite(places[i]).all()]
     values, sides = [], []
-    for i in chosen:
-        if hasattr(fitted[i], "_at_chance"):
-            fitted[i].left_out_auc_ = np.array(found.bags.scores["auc"])
-            if told := fitted[i]._at_chance():
-                return None, told
+    for i in (chosen := _telling(found, known)):
+        fitted[i].left_out_auc_ = np.array(found.bags.scores["auc"])
+        if told := fitted[i]._at_chance():
+            return None, told
         (chances,) = fitted[i].predict_token_proba(bags[[i]])
         side = classes_of_tokens(fitted[i])
         own = side.index(found.bags.y[i]) if len(side) > 1 else 0
-        values.append(chances[:, own] if len(side) > 1 else chances)
-        sides.append(side[own])
+        values.append(chances.reshape(-1, len(side))[:, own])
+        sides.append(str(side[own]))
     if not chosen:
-        return None, "no bag has coordinates."
+        return None, "No bag has coordinates."
     names = []
-    for i, side in zip(chosen, sides, strict=True):
-        short = ids[i] if len(ids[i]) <= LONGEST else f"{ids[i][: LONGEST - 1]}…"
-        text = f"{short}\n{found.bags.y[i]}, predicted {found.bags.predicted[i]}"
-        names.append(text + (f"\ntokens of {side}" if len(set(sides)) > 1 else ""))
+    for i, of in zip(chosen, sides, strict=True):
+        name = ids[i] if len(ids[i]) <= LONGEST else f"{ids[i][: LONGEST - 1]}…"
+        more = f"\ntokens of {of}" if len(set(sides)) > 1 else ""
+        names.append(f"{name}\n{found.bags.y[i]}, predicted {found.bags.predicted[i]}{more}")
     display = AttentionDisplay.from_predictions(
         values, values="probabilities", names=names, coordinates=[places[i] for i in chosen]
     )
     for axes in display.axes_:
         axes.title.set_fontsize(8.5)
     pyplot.close(display.figure_)
-    return drawing_of(display.figure_), " or ".join(dict.fromkeys(map(str, sides)))
+    return drawing_of(display.figure_), " or ".join(dict.fromkeys(sides))
 
 
 def _telling(found: CrossValidation, among: Sequence[int]) -> list[int]:
     """Return the bags of each class with most and least probability of it, the positive first."""
-    held, best, worst = found.bags, [], []
-    assert held.probability is not None  # of a classifier
-    for k, one in sorted(enumerate(found.classes.tolist()), key=lambda of: of[1] != found.positive):
-        own = {i: held.probability[i, k] for i in among if held.y[i] == one}
-        if own:
-            best.append(max(own, key=own.__getitem__))
-            worst.append(min(own, key=own.__getitem__))
-    return list(dict.fromkeys([*best, *worst]))[:MAPS]
+    y, chances, ends = found.bags.y, found.bags.probability, []
+    assert chances is not None  # of a classifier
+    places = sorted(range(len(found.classes)), key=lambda k: found.classes[k] != found.positive)
+    for end in (max, min):
+        of = [[i for i in among if y[i] == found.classes[k]] for k in places]
+        pairs = zip(of, places, strict=True)
+        ends += [end(some, key=chances[:, k].__getitem__) for some, k in pairs if some]
+    return list(dict.fromkeys(ends))[:MAPS]
