@@ -88,7 +88,9 @@ def test_its_numbers_are_those_of_cross_validation_and_forecast(written, two_fit
     cells = [int(n) for n in re.findall(r'<td class="n">(\d+)</td>', table)]
     right = [(known.groups.predicted == c)[known.groups.y == c].sum() for c in known.classes]
     assert cells == [right[0], 12 - right[0], 12, 12 - right[1], right[1], 12]
-    assert "A bag is called b from a probability of 0.5 on." in words
+    assert (
+        "A bag is called b from a probability of 0.5 on, a group by its mean probability." in words
+    )
 
 
 def test_maps_are_of_held_out_bags_of_most_and_least_probability(written, monkeypatch):

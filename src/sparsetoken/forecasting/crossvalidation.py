@@ -132,16 +132,12 @@ class CrossValidation(Shown):
             (other,) = self.classes[self.classes != self.positive].tolist()
             of = {"sensitivity": f" ({self.positive})", "specificity": f" ({other})"}
         for name, one in self.bags.scores.items():
-            row = {"": name.replace("_", " ") + of.get(name, ""), "bags": _told(one)}
-            rows.append(row | ({"groups": _told(self.groups.scores[name])} if self.groups else {}))
+            row = {"": name.replace("_", " ") + of.get(name, ""), "bags": str(one)}
+            rows.append(row | ({"groups": str(self.groups.scores[name])} if self.groups else {}))
         bags = of_groups(len(self.bags.y), self.n_groups)
         bags += ", none split" if self.n_groups else ""
         what = f"Held-out predictions of {bags}, in {self.folds} folds"
         return rows, (f"{what}, with 90% intervals.",)
-
-
-def _told(one: Interval) -> str:
-    return "{:.3f} ({:.3f} to {:.3f})".format(*one)
 
 
 def cross_validated(
@@ -234,7 +230,8 @@ def cross_validated(
     named = getattr(model, "positive", None) if positive is None else positive
     place = positive_place(named, classes)
     fold, predicted = np.zeros(n, int), np.empty(n, float if numbers else int)
-    chances = np.zeros((n, len(classes)))
+    chances, line = np.zeros((n, len(classes))), np.full(n, 0.5)
+    own = positive_place(getattr(model, "positive", None), classes)
     labels, estimators = None if numbers else targets.given, []
     with (
         first_look(read, labels, targets.groups, progress=progress, stacklevel=4),
@@ -252,6 +249,7 @@ def cross_validated(
                 predicted[~train] = found if numbers else np.searchsorted(classes, found)
                 if not numbers:
                     chances[np.ix_(~train, known)] = fitted.predict_proba(test)
+                    line[~train] = getattr(fitted, "threshold_", 0.5)
             if return_estimator:
                 estimators.append(fitted)
             done()
@@ -267,6 +265,8 @@ def cross_validated(
         labels, guesses, of_groups = means[:, 0], means[:, 1], means[:, 2:]
         if not numbers:
             labels, guesses = y[first], of_groups.argmax(axis=1)
+            if len(classes) == 2:  # groups have the threshold of their bags, which share a fold
+                guesses = np.where(of_groups[:, own] >= line[first], own, 1 - own)
         if numbers or (labels[targets.groups] == y).all():
             over = Bootstrap(len(names), None, seed)
             by_group = _scored(names, labels, guesses, of_groups, fold[first], classes, over, place)
