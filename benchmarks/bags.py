@@ -167,8 +167,9 @@ def show(frame: pd.DataFrame) -> None:
         }
         print(f"\n{measure} of bag less that of the method: mean over sets, standard error of sets")
         print(pd.DataFrame(cells).to_string())
-    if "bag" in set(frame["method"]):
-        _show_best(frame[frame["group"] != "noise"])
+    signal = frame[frame["group"] != "noise"]
+    if "bag" in set(signal["method"]):
+        _show_best(signal)
     if "top_true" in frame:
         top = frame.dropna(subset="top_true").groupby(["group", "set", "method"], sort=False)
         print("\nshare of positive bags whose top token is true")

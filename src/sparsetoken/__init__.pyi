@@ -7,6 +7,7 @@ from . import theory as theory
 from .estimators import AttentionClassifier as AttentionClassifier
 from .estimators import BagClassifier as BagClassifier
 from .estimators import BagRegressor as BagRegressor
+from .forecasting import bag_report as bag_report
 from .forecasting import cross_validated as cross_validated
 from .forecasting import forecast as forecast
 from .model import networks as networks

@@ -181,7 +181,7 @@ def test_forecasts_tell_of_leaks_and_of_groups(few_fits: None) -> None:
         found = cross_validated(PooledClassifier(), X, y)
     assert "of 80 bags, taken as independent, in 5 folds" in str(found)
     found = cross_validated(PooledClassifier(), X, y, groups=slide)
-    assert "of 80 bags of 40 groups, in 5 folds" in str(found)
+    assert "of 80 bags of 40 groups, none split, in 5 folds" in str(found)
 
 
 def test_a_fit_says_of_how_many_groups_its_bags_are() -> None:

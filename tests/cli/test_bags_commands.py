@@ -362,12 +362,14 @@ def test_a_saved_model_is_scored_and_predicts(data, dense, tmp_path):
     np.savez(new, X=X, y=y)
     found = json.loads(run("score", out, new, "--json").stdout)
     assert found["bags"] == 60
-    assert found["accuracy"] == model.score(X, y)
+    assert found["accuracy"]["value"] == model.score(X, y)
+    assert found["accuracy"]["low"] < 1  # also where all are right
     assert found["trivial_accuracy"] == 0.5
-    assert found["balanced_accuracy"] == pytest.approx(found["accuracy"])  # of equal classes
+    balanced = found["balanced_accuracy"]["value"]
+    assert balanced == pytest.approx(found["accuracy"]["value"])  # of equal classes
     assert 0.5 < found["average_precision"] <= 1
     p = model.predict_proba(X)[np.arange(60), y]
-    assert found["log_loss"] == pytest.approx(-np.log(p).mean())
+    assert found["log_loss"]["value"] == pytest.approx(-np.log(p).mean())
     np.savez(new, X=X)
     rows = json.loads(run("predict", out, new, "--json").stdout)["predictions"]
     assert [row["label"] for row in rows] == [str(c) for c in model.predict(X)]
@@ -395,8 +397,11 @@ def test_predictions_and_scores_are_written(data, dense, tmp_path, ending):
     table = read(out)
     assert values.pop("saved") == str(out)
     assert {values.pop("positive")} == set(table["positive"].astype(str)) == {"1"}
-    table = table.set_index("score")["value"]
-    assert table.to_dict() == values
+    table = table.set_index("score")
+    ends = {name: one["high"] for name, one in values.items() if isinstance(one, dict)}
+    assert table["high"].dropna().to_dict() == ends
+    plain = {name: one["value"] if name in ends else one for name, one in values.items()}
+    assert table["value"].to_dict() == plain
     for command in ("predict", "score"):
         with limited(100):
             said = run(command, model, dense, "--out", out)
@@ -415,9 +420,9 @@ def test_bags_of_one_class_are_scored(data, tmp_path):
     np.savez(path, X=positive, y=np.ones(30, int))
     said = run("score", model, path, "--json")
     found, chances = json.loads(said.stdout), fitted.predict_proba(positive)[:, 1]
-    assert found["accuracy"] == found["sensitivity"] == found["balanced_accuracy"]
-    assert found["accuracy"] == (fitted.predict(positive) == 1).mean()
-    assert found["log_loss"] == pytest.approx(-np.log(chances).mean())
+    for name in ("accuracy", "sensitivity", "balanced_accuracy"):
+        assert found[name]["value"] == pytest.approx((fitted.predict(positive) == 1).mean())
+    assert found["log_loss"]["value"] == pytest.approx(-np.log(chances).mean())
     assert found["auc"] is found["average_precision"] is found["specificity"] is None
     told = "No AUC and average precision: they need bags of each class, there is none of 0.\n"
     assert said.stderr == told
@@ -525,8 +530,8 @@ def test_numbers_are_predicted_and_scored(tmp_path):
     grades.to_parquet(tmp_path / "g.parquet")
     options = ("--labels", "grade", "--columns", "a,b,c", "--json")
     scores = json.loads(run("score", model, tmp_path / "g.parquet", *options).stdout)
-    assert scores["r2"] == load(model).score(bags, y)
-    assert scores["mean_absolute_error"] == pytest.approx(np.abs(predicted - y).mean())
+    assert scores["r2"]["value"] == pytest.approx(load(model).score(bags, y))
+    assert scores["mean_absolute_error"]["value"] == pytest.approx(np.abs(predicted - y).mean())
     refused = run("fit", tmp_path / "g.parquet", "--labels", "grade").stderr
     assert "BagRegressor predicts numbers" in refused
 
@@ -595,7 +600,7 @@ def test_numbers_are_fitted_and_scored(grouped, tmp_path):
     np.savez(tmp_path / "equal.npz", X=X, y=np.ones(80), **more)
     assert "No R^2" in run("fit", str(tmp_path / "equal.npz"), "--numbers", "--folds", 3).stderr
     again = json.loads(run("score", out, bags, "--json").stdout)
-    assert again["r2"] > r2["value"]  # of bags it was fitted to
+    assert again["r2"]["value"] > r2["value"]  # of bags it was fitted to
     for option in (["--model", "pooled"], ["--positive", "1"]):
         refused = run("fit", bags, "--numbers", *option)
         assert refused.exit_code == 2

@@ -92,7 +92,7 @@ def test_a_folder_and_a_sheet_pass_through_all_commands(
     assert bags.bags.coordinates is not None
     for data, words in ((slides / "slides", sheet), (packed, [])):
         scores = json.loads(run("score", model, data, *words, "--json").stdout)
-        assert (scores["bags"], scores["auc"] > 0.9) == (2 * PATIENTS, True)
+        assert (scores["bags"], scores["auc"]["value"] > 0.9) == (2 * PATIENTS, True)
     predicted = json.loads(run("predict", model, slides / "slides", "--json").stdout)
     assert [row["bag"] for row in predicted["predictions"]] == bags.ids.tolist()
     patients = run("predict", model, slides / "slides", *sheet, "--merge-groups", "--json")

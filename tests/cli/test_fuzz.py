@@ -37,6 +37,7 @@ QUICK = {
     "reproduce": ["no such study"],
     "bags forecast": ["missing.npz"],
     "bags fit": ["missing.npz"],
+    "bags report": ["missing.npz", "--out", "page.html"],
     "bags score": ["missing.skops", "missing.npz"],
     "bags predict": ["missing.skops", "missing.npz"],
     "bags pack": ["missing", "--out", "packed"],

@@ -177,6 +177,8 @@ MODELS = ["loop.skops m", "pipe.skops m", "folder.skops m", "loop/x.skops m"]
         ("reproduce", ["--out=loop", "--out=pipe", "--out=loop/x"]),
         ("bags fit", READ),
         ("bags forecast", READ),
+        ("bags report", READ),
+        ("bags report bags.npz", ["--out=loop.html", "--out=pipe.html", "--out=loop/x.html"]),
         ("bags pack", ["loop.csv --out=new", "pipe.csv --out=new", "folder --out=loop"]),
         ("bags fit bags.npz", ["--labels=loop.csv", "--out=loop.skops", "--out=pipe.skops"]),
         ("bags tokens m bags.npz", ["--out=loop.csv", "--out=folder.csv", "--out=pipe.csv"]),

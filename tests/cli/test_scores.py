@@ -15,6 +15,7 @@ from command_line import invoke
 from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.estimators.bag_regressor import PooledRegressor
 from sparsetoken.estimators.saving import load, save
+from sparsetoken.forecasting.scores import wilson
 
 
 def run(*words):
@@ -44,7 +45,7 @@ def test_the_auc_of_three_classes_is_that_of_scikit_learn(saved):
     found = json.loads(run("score", folder / "model.skops", folder / "bags.npz", "--json").stdout)
     chances = model.predict_proba(X)
     area = roc_auc_score(names, chances, multi_class="ovr", average="macro")
-    assert found["auc"] == pytest.approx(area)
+    assert found["auc"]["value"] == pytest.approx(area)
     precisions = [average_precision_score(names == c, chances[:, k]) for k, c in enumerate("abc")]
     assert found["average_precision"] == pytest.approx(np.mean(precisions))
     assert found["trivial_accuracy"] == pytest.approx(1 / 3)
@@ -53,7 +54,7 @@ def test_the_auc_of_three_classes_is_that_of_scikit_learn(saved):
     few = json.loads(run("score", folder / "model.skops", folder / "few.npz", "--json").stdout)
     predicted = model.predict(X[rare])
     assert few["trivial_accuracy"] == 15 / 17
-    assert few["balanced_accuracy"] == pytest.approx(
+    assert few["balanced_accuracy"]["value"] == pytest.approx(
         balanced_accuracy_score(names[rare], predicted)
     )
     two = names != "c"
@@ -117,9 +118,9 @@ def test_groups_are_scored_by_the_mean_probabilities_of_their_bags(saved, tmp_pa
     truth = np.array([two[patients == k][0] for k in range(9)])
     of_groups = found["group_scores"]
     assert of_groups["groups"] == 9
-    assert of_groups["auc"] == pytest.approx(roc_auc_score(truth == "a", chances[:, 0]))
-    assert of_groups["sensitivity"] == np.mean(chances[truth == "a", 0] >= 0.6)
-    assert of_groups["specificity"] == np.mean(chances[truth == "b", 0] < 0.6)
+    assert of_groups["auc"]["value"] == pytest.approx(roc_auc_score(truth == "a", chances[:, 0]))
+    assert of_groups["sensitivity"]["value"] == np.mean(chances[truth == "a", 0] >= 0.6)
+    assert of_groups["specificity"]["value"] == np.mean(chances[truth == "b", 0] < 0.6)
     assert "group scores sensitivity" in run(*words).stdout
     run(*words, "--out", tmp_path / "scores.csv")
     assert "\ngroup_auc," in (tmp_path / "scores.csv").read_text()
@@ -137,7 +138,7 @@ def test_groups_of_numbers_are_scored_by_their_means(saved, tmp_path):
     np.savez(tmp_path / "bags.npz", X=X, y=y, groups=patients)
     found = json.loads(run("score", tmp_path / "m.skops", tmp_path / "bags.npz", "--json").stdout)
     means = [np.bincount(patients, one) / 5 for one in (y, model.predict(X))]
-    assert found["group_scores"]["r2"] == pytest.approx(r2_score(*means))
+    assert found["group_scores"]["r2"]["value"] == pytest.approx(r2_score(*means))
 
 
 def test_a_model_that_is_no_better_than_chance_says_so_on_the_command_line(tmp_path):
@@ -154,3 +155,19 @@ def test_a_model_that_is_no_better_than_chance_says_so_on_the_command_line(tmp_p
     told = run("tokens", out, path, "--json")
     assert told.exit_code == 0
     assert told.stderr.count(chance) == 1
+
+
+def test_scores_of_new_bags_have_the_intervals_of_a_cross_validation(tmp_path):
+    """Over patients, also where all bags are right: none is "1.000 (1.000 to 1.000)"."""
+    rng, y, patients = np.random.default_rng(0), np.arange(40) % 2, np.arange(40) // 4
+    X = rng.standard_normal((40, 5, 4))
+    X[y == 1, 2, 0] += 9.0
+    save(AttentionClassifier().fit(X, y), tmp_path / "m.skops")
+    np.savez(tmp_path / "bags.npz", X=X, y=y, groups=patients)
+    words = ("score", tmp_path / "m.skops", tmp_path / "bags.npz")
+    found = json.loads(run(*words, "--json").stdout)
+    assert found["accuracy"] == {"value": 1.0, **wilson(1.0, 10)._asdict()}  # of 10 patients
+    told = "{value:.3f} ({low:.3f} to {high:.3f})".format(**found["log_loss"])
+    text = run(*words).stdout
+    assert told in text
+    assert "(1.000 to 1.000)" not in text

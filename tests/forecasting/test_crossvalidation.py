@@ -196,3 +196,13 @@ def test_the_positive_class_is_that_of_the_model(weak, monkeypatch):
     three = np.array(list("abc"))[np.arange(90) % 3]
     monkeypatch.undo()
     assert st.cross_validated(model, bags, three, folds=2, progress=False).positive is None
+
+
+def test_groups_are_called_by_the_threshold_of_their_bags():
+    rng, groups = np.random.default_rng(0), np.arange(60) // 2
+    y, X = groups % 2, rng.standard_normal((60, 4, 3))
+    X[:, 0, 0] += 2.0 * y
+    model = st.BagClassifier(threshold=0.9, progress=False)
+    found = st.cross_validated(model, X, y, groups=groups, folds=3).groups
+    np.testing.assert_array_equal(found.predicted, found.probability[:, 1] >= 0.9)
+    assert (found.predicted != found.probability.argmax(axis=1)).any()

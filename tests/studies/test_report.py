@@ -3,7 +3,6 @@
 import csv
 import dataclasses
 import errno
-import html.parser
 import io
 import json
 import math
@@ -19,17 +18,18 @@ import numpy as np
 import pytest
 
 from command_line import invoke
+from pages import Page
 from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import Failure, InvalidInput
+from sparsetoken.figures.page import number
 from sparsetoken.studies import reproduction as module
 from sparsetoken.studies.claims import Number, all_true, judged, row
-from sparsetoken.studies.report import expected_text, found_text, maths, number, percent, subject
+from sparsetoken.studies.report import expected_text, found_text, maths, percent, subject
 from sparsetoken.studies.reproduction import chosen_studies, reproduce
 from sparsetoken.work import DamagedResultWarning
 from studies.made_up import LOADS, MadeUp, exact, noted, simulate, unless
 
 pytestmark = pytest.mark.usefixtures("made_up_studies")
-VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
 class Bar:
@@ -47,37 +47,6 @@ class Bar:
 
     def close(self):
         pass
-
-
-class _Page(html.parser.HTMLParser):
-    """A page whose tags must match: its ids, links, tags, and the words that are read."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.ids, self.links, self.tags, self.words = [], [], [], set(), ""
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        values = dict(attrs)
-        if "id" in values:
-            self.ids.append(values["id"])
-        self.links += [values[key] for key in ("href", "src", "xlink:href") if key in values]
-        self.tags.add(tag)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words += data
 
 
 def _text(reproduction):
@@ -138,7 +107,7 @@ def test_files_and_progress(written):
 
 
 def test_the_page_is_well_formed_and_needs_no_network(written):
-    page = _Page(_text(written[0]))
+    page = Page(_text(written[0]))
     assert len(page.ids) == len(set(page.ids))
     inside = [link[1:] for link in page.links if link.startswith("#")]
     assert inside
@@ -152,7 +121,7 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
 
 
 def test_words_of_studies_are_text_on_the_page(written):
-    page = _Page(_text(written[0]))
+    page = Page(_text(written[0]))
     assert "i" not in page.tags
     assert "<i>" not in _text(written[0])
     claim = ("A <i>claim about α*pool", "Theorem <i>1", "Is it <i>so?", "a <i>source")
@@ -192,7 +161,7 @@ def test_one_figure_stands_at_the_top_and_the_counts_say_whose_the_claims_are(wr
     assert places == sorted(places)
     assert text.count("<img ") == 2
     assert text.index('href="learning-curves.svg"') < places[1]
-    counts = _Page(text.partition('<p class="counts">')[2].partition("</p>")[0]).words.split()
+    counts = Page(text.partition('<p class="counts">')[2].partition("</p>")[0]).words.split()
     told = "1 claims hold: 1 of the paper 2 by experiment 3 comparisons with simulations"
     assert " ".join(counts).startswith(told)
 

@@ -1,8 +1,11 @@
-"""What this machine has: memory, and the packages that only some functions need."""
+"""What this machine has: the packages that only some functions need, and their versions."""
 
 from __future__ import annotations
 
+import datetime
 import importlib
+from collections.abc import Iterable
+from importlib import metadata
 from typing import Any
 
 from sparsetoken.base.validation import InvalidInput
@@ -21,3 +24,15 @@ def needed(name: str, purpose: str, extra: str = "") -> Any:
 def need_jax() -> None:
     """Raise `InvalidInput` unless JAX is installed: nothing else of the package needs it."""
     needed("jax", "for descents, networks and functions of your own (losses, metrics)", "networks")
+
+
+def made_with(packages: Iterable[str]) -> dict[str, str]:
+    """Return the date and the versions of packages, none for those that are not installed."""
+    now = datetime.datetime.now(datetime.UTC)
+    found = {"date": now.strftime("%Y-%m-%d %H:%M UTC")}
+    for name in packages:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "none"
+    return found

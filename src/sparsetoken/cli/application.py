@@ -39,7 +39,7 @@ def application() -> App:
         group = Group(title, sort_key=place)
         for name, module in commands.items():
             app.command(f"sparsetoken.cli.{module}:{name}", name=name, group=group)
-    title = "Bags of your own: fit, predict, score, forecast."
+    title = "Bags of your own: fit, predict, score, forecast, report."
     bags = App(name="bags", help=title, group=Group("Your own bags", sort_key=len(GROUPS)))
     for name, module in BAGS.items():
         bags.command(f"sparsetoken.cli.{module}:{name}", name=name)

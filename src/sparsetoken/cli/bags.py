@@ -123,7 +123,8 @@ def score(
     other (specificity). The positive one is that of the model, or of --positive; the average
     precision is of it. AUC and average precision of more than two classes are means of those of
     each class against the rest; they need bags of all classes, the other scores do not. Groups are
-    scored too, by the mean probabilities, or numbers, of their bags. Of the bags that the model was
+    scored too, by the mean probabilities, or numbers, of their bags. Intervals of 90% are over
+    bags, or over groups, for the model as it is. Of the bags that the model was
     fitted to, all are too good: `fit` prints those of left-out bags.
 
     Example: sparsetoken bags score model.skops new.npz
@@ -136,7 +137,7 @@ def score(
     columns = columns_of_model(estimator, file)
     data = source.read(file, columns, empty=not refuse_empty, classes=classes)
     values, why = scores_of(estimator, data, source.positive)
-    title, failure = f"Score of {model}", ""
+    title, failure = f"Score of {model}, with 90% intervals", ""
     if out is not None:
         failure = written(table_of(values), out)
         values = {**values, "saved": None if failure else str(out)}

@@ -22,6 +22,7 @@ BAGS = {
     "score": "bags",
     "tokens": "tokens",
     "forecast": "bags",
+    "report": "report",
 }
 """Those of the group bags."""
 

@@ -16,7 +16,7 @@ from sparsetoken.cli.bags import columns_told
 from sparsetoken.cli.output import Answer, not_written
 
 if TYPE_CHECKING:
-    from sparsetoken.estimators.thresholds import Threshold
+    from sparsetoken.estimators.thresholds import Threshold as Line
     from sparsetoken.forecasting import CrossValidation
 
 _ESTIMATORS = {
@@ -25,6 +25,18 @@ _ESTIMATORS = {
     "pooled": "PooledClassifier",
     "vectorized": "VectorizedLinearClassifier",
 }
+Folds = Annotated[
+    int, o.number("Folds of the cross-validation, at least 2; fewer for a rare class.")
+]
+Threshold = Annotated[
+    str,
+    Option(
+        help="Of two classes, the probability from which on a bag is predicted to be of the "
+        "positive one: 0.2, or sensitivity:0.95 to find such a share of it. "
+        "Only of --model bag; auto is 0.5.",
+        allow_leading_hyphen=True,
+    ),
+]
 
 
 def fit(
@@ -36,18 +48,8 @@ def fit(
     numbers: Annotated[
         bool, Option(help="Whether labels are numbers to predict, by BagRegressor.", negative="")
     ] = False,
-    folds: Annotated[
-        int, o.number("Folds of the cross-validation, at least 2; fewer for a rare class.")
-    ] = 5,
-    threshold: Annotated[
-        str,
-        Option(
-            help="Of two classes, the probability from which on a bag is predicted to be of the "
-            "positive one: 0.2, or sensitivity:0.95 to find such a share of it. "
-            "Only of --model bag; auto is 0.5.",
-            allow_leading_hyphen=True,
-        ),
-    ] = "auto",
+    folds: Folds = 5,
+    threshold: Threshold = "auto",
     exclude: Annotated[
         str,
         Option(
@@ -95,7 +97,7 @@ def fit(
     if out is not None:
         require_place("--out", out, file)
         check_savable("--out", out)
-    line = _threshold(threshold)
+    line = as_threshold(threshold)
     if numbers:
         _check_numbers(model, source, line)
     for option, given in (("threshold", line != AUTO), ("exclude", exclude)):
@@ -149,10 +151,10 @@ def fit(
         "classes": [str(c) for c in targets.classes],
         "positive": None if found[model].positive is None else str(found[model].positive),
         "folds": found[model].folds,
-        "scores": _as_dicts(scores),
+        "scores": as_dicts(scores),
     }
     if groups := {name: one.groups.scores for name, one in found.items() if one.groups}:
-        values["group_scores"] = _as_dicts(groups)
+        values["group_scores"] = as_dicts(groups)
     if not numbers:
         values["trivial_accuracy"] = float(np.bincount(targets.number).max() / len(data.y))
     if line != AUTO:
@@ -174,7 +176,7 @@ def fit(
     return Answer("", values, lines, advice, failure, code=1 if failure else 0)
 
 
-def _as_dicts(scores: dict[str, Any]) -> dict[str, Any]:
+def as_dicts(scores: dict[str, Any]) -> dict[str, Any]:
     """Return the value, low and high of each score of each model."""
     return {
         name: {measure: one._asdict() for measure, one in of.items()} for name, of in scores.items()
@@ -188,7 +190,7 @@ def _estimator(model: str, seed: int, numbers: bool) -> Any:
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
 
 
-def _threshold(text: str) -> Threshold:
+def as_threshold(text: str) -> Line:
     """Return a threshold as `BagClassifier` takes it: auto, 0.2 or sensitivity:0.95 in words."""
     from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators.thresholds import AUTO, check_threshold
@@ -197,7 +199,7 @@ def _threshold(text: str) -> Threshold:
         return text
     kind, of_share, share = text.partition(":")
     try:
-        threshold: Threshold = {kind: float(share)} if of_share else float(text)
+        threshold: Line = {kind: float(share)} if of_share else float(text)
         check_threshold(threshold, 2)
     except ValueError:
         legal = "auto, a probability in (0, 1), or sensitivity:SHARE with a share in (0, 1]"
@@ -205,7 +207,7 @@ def _threshold(text: str) -> Threshold:
     return threshold
 
 
-def _check_numbers(model: str, source: LabelledSource, threshold: Threshold) -> None:
+def _check_numbers(model: str, source: LabelledSource, threshold: Line) -> None:
     """Raise `InvalidInput` for options that numbers have no use for."""
     from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators.thresholds import AUTO

@@ -106,6 +106,8 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
         elif "mean" in value:
             yield prefix + name, _number(value["mean"])
             yield f"{prefix}{name}_se", _number(value["standard_error"])
+        elif "low" in value:
+            yield prefix + name, "{value:.3f} ({low:.3f} to {high:.3f})".format(**value)
         else:
             yield from _flat(value, f"{name} ")
 

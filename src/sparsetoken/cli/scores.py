@@ -5,21 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
-from sklearn.metrics import (
-    average_precision_score,
-    log_loss,
-    mean_absolute_error,
-    r2_score,
-    roc_auc_score,
-    root_mean_squared_error,
-)
+from jaxtyping import Float, Int
+from sklearn.metrics import average_precision_score
 
 from sparsetoken.bags import LabelledBags
 from sparsetoken.bags.labels import some
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.fitting.targets import read_numbers
 from sparsetoken.estimators.thresholds import positive_place
+from sparsetoken.forecasting.scores import Bootstrap, Interval, class_scores, number_scores
+from sparsetoken.numerics.ranks import placements
 
 Scores = dict[str, Any]
 
@@ -35,8 +30,13 @@ def table_of(scores: Scores) -> dict[str, np.ndarray]:
     rows = {name: one for name, one in scores.items() if name not in ("positive", "group_scores")}
     for name, one in scores.get("group_scores", {}).items():
         rows[name if name == "groups" else f"group_{name}"] = one
-    values = [np.nan if one is None else one for one in rows.values()]
-    table = {"score": np.array([*rows]), "value": np.array(values, float)}
+    cells = [
+        one.values() if isinstance(one, dict) else (np.nan if one is None else one, np.nan, np.nan)
+        for one in rows.values()
+    ]
+    values = np.array([[*one] for one in cells], float).T
+    table = {"score": np.array([*rows])}
+    table |= dict(zip(("value", "low", "high"), values, strict=True))
     if "positive" in scores:
         table["positive"] = np.full(len(rows), scores["positive"])
     return table
@@ -49,21 +49,25 @@ def _means(values: Float[np.ndarray, "n m"], groups: Any) -> Float[np.ndarray, "
     return sums / np.bincount(number)[:, None]
 
 
+def _over(groups: Any, n: int) -> Bootstrap:
+    """Return what intervals are over: bags, or groups if they have any."""
+    return Bootstrap(n, None if groups is None else np.unique(groups, return_inverse=True)[1], 0)
+
+
+def _known(scores: dict[str, Interval]) -> Scores:
+    """Return scores as the value and the ends of its interval; None for what is not known."""
+    return {name: None if np.isnan(one.value) else one._asdict() for name, one in scores.items()}
+
+
 def _number_scores(estimator: Any, data: LabelledBags, _: str) -> tuple[Scores, list[str]]:
     y, predicted = read_numbers(data.bags, data.y, None).given, estimator.predict(data.bags)
-    values = {"bags": len(y), **_of_numbers(y, predicted)}
+    found = number_scores(y, predicted, _over(data.groups, len(y)))
+    values = {"bags": len(y), **_known(found)}
     if data.groups is not None:
         means = _means(np.column_stack([y, predicted]), data.groups)
-        values["group_scores"] = {"groups": len(means), **_of_numbers(*means.T)}
+        found = number_scores(means[:, 0], means[:, 1], _over(None, len(means)))
+        values["group_scores"] = {"groups": len(means), **_known(found)}
     return values, [] if len(y) > 1 else ["R^2 is not defined for one bag."]
-
-
-def _of_numbers(y: Float[np.ndarray, " n"], predicted: Float[np.ndarray, " n"]) -> Scores:
-    return {
-        "r2": r2_score(y, predicted) if len(y) > 1 else None,
-        "root_mean_squared_error": root_mean_squared_error(y, predicted),
-        "mean_absolute_error": mean_absolute_error(y, predicted),
-    }
 
 
 def _class_scores(estimator: Any, data: LabelledBags, positive: str) -> tuple[Scores, list[str]]:
@@ -81,7 +85,8 @@ def _class_scores(estimator: Any, data: LabelledBags, positive: str) -> tuple[Sc
     chances = estimator.predict_proba(data.bags) if hasattr(estimator, "predict_proba") else None
     ranks = estimator.decision_function(data.bags) if two else chances
     values: Scores = {"bags": len(y)} | ({"positive": str(classes[place])} if two else {})
-    values |= _of_classes(y, predicted, chances, ranks, classes, place)
+    over = _over(data.groups, len(y))
+    values |= _of_classes(y, predicted, chances, ranks, len(classes), place, over)
     told = []
     if absent := [one for c, one in enumerate(classes) if c not in y]:
         why = f"they need bags of each class, there is none of {some(absent)}"
@@ -105,7 +110,7 @@ def _class_scores(estimator: Any, data: LabelledBags, positive: str) -> tuple[Sc
         ranks = chances[:, 1] if two else chances
         values["group_scores"] = {
             "groups": len(y),
-            **_of_classes(y, predicted, chances, ranks, classes, place),
+            **_of_classes(y, predicted, chances, ranks, len(classes), place, _over(None, len(y))),
         }
     return values, told
 
@@ -115,27 +120,24 @@ def _of_classes(
     predicted: Int[np.ndarray, " n"],
     chances: Float[np.ndarray, "n C"] | None,
     ranks: np.ndarray | None,
-    classes: Shaped[np.ndarray, " C"],
+    C: int,
     place: int,
+    over: Bootstrap,
 ) -> Scores:
     """Return scores of numbers of classes: None where there are no bags, or probabilities, for it.
 
     Ranks are scores of the second of two classes, and the place is that of the positive one; of
     more classes they are the probabilities.
     """
-    every, two = np.arange(len(classes)), len(classes) == 2
-    recalls = [(predicted[y == c] == c).mean() if c in y else None for c in every]
-    auc = precision = None
-    if ranks is not None and None not in recalls:
-        truth = y == place if two else y[:, None] == every
-        ranks = ranks * (2 * place - 1) if two else ranks
-        auc, precision = roc_auc_score(truth, ranks), average_precision_score(truth, ranks)
+    truth, precision = (y[:, None] == (np.arange(C) if C > 2 else [1])), None
+    placed = np.full(truth.shape, np.nan)
+    if ranks is not None and len(np.unique(y)) == C:
+        columns = zip(ranks.reshape(len(y), -1).T, truth.T, strict=True)
+        placed = np.stack([placements(*column) for column in columns], axis=1)
+        turned = place == 0 and C == 2
+        precision = average_precision_score(truth != turned, -ranks if turned else ranks)
     return {
         "trivial_accuracy": np.bincount(y).max() / len(y),
-        "accuracy": (predicted == y).mean(),
-        "balanced_accuracy": np.mean([one for one in recalls if one is not None]),
-        **({"specificity": recalls[1 - place], "sensitivity": recalls[place]} if two else {}),
-        "auc": auc,
+        **_known(class_scores(y, predicted, chances, placed, over, place)),
         "average_precision": precision,
-        "log_loss": None if chances is None else log_loss(y, chances, labels=every),
     }

@@ -84,7 +84,7 @@ def token_table(model: Any, X: Any, ids: Any = None) -> Columns:
     columns |= _of_classes("attention", weights, several)
     if hasattr(model, "predict_token_proba"):
         chances = model.predict_token_proba(bags)
-        columns |= _of_classes("probability", chances, _of_probabilities(model))
+        columns |= _of_classes("probability", chances, classes_of_tokens(model))
     if told := model._at_chance():
         warnings.warn(told, QueryWarning, stacklevel=2)
     return columns
@@ -98,7 +98,7 @@ def _of_classes(name: str, values: list[np.ndarray], classes: Sequence[Any]) -> 
     return {f"{name}_{one}": column for one, column in zip(classes, whole.T, strict=True)}
 
 
-def _of_probabilities(model: Any) -> list[Any]:
+def classes_of_tokens(model: Any) -> list[Any]:
     """Return the classes of which a model states probabilities of tokens.
 
     Of two it is the second one, or the first where single tokens make a bag one of that.

@@ -32,8 +32,8 @@ def checked_places(name: str, given: object, length: int) -> np.ndarray:
 
 def maps(n: int) -> tuple[Figure, np.ndarray]:
     """Return a figure with room for n maps, and their axes."""
-    columns = min(n, _MOST_COLUMNS)
-    rows = math.ceil(n / columns)
+    rows = math.ceil(n / _MOST_COLUMNS)
+    columns = math.ceil(n / rows)
     figure = pyplot.figure(figsize=(columns * _SIDE + 1, rows * _SIDE), layout="constrained")
     axes = np.array([figure.add_subplot(rows, columns, i + 1) for i in range(n)])
     return figure, axes

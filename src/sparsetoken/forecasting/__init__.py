@@ -3,7 +3,7 @@
 In the order in which a forecast uses them: `inputs` (with what the pilot shows of its bags),
 `scores` and `crossvalidation` (of any model), `pilot` (of the classifiers), `curves` (learning
 curves in closed form), `posterior` (which of them agree with what was measured), `learning_curves`
-(the forecast).
+(the forecast), `report` (all of it on a page).
 """
 
 from sparsetoken.forecasting.crossvalidation import (
@@ -12,6 +12,7 @@ from sparsetoken.forecasting.crossvalidation import (
     cross_validated,
 )
 from sparsetoken.forecasting.learning_curves import forecast
+from sparsetoken.forecasting.report import bag_report
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "ForecastPoint",
     "HeldOutPredictions",
     "Measured",
+    "bag_report",
     "cross_validated",
     "forecast",
 ]

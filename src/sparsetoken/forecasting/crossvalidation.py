@@ -97,6 +97,9 @@ class CrossValidation(Shown):
         Of how many groups the bags are; None where they are taken as independent.
     positive : label or None
         The positive one of two classes.
+    estimators : tuple
+        The model fitted without each fold, or None where the other bags have one class; empty
+        unless ``return_estimator``.
 
     See Also
     --------
@@ -110,6 +113,7 @@ class CrossValidation(Shown):
     folds: int
     n_groups: int | None
     positive: Any = None
+    estimators: tuple[Any, ...] = ()
 
     def to_frame(self, by: str = "bags") -> Any:
         """Return a pandas DataFrame with a row for each of ``bags``, or of ``groups``."""
@@ -128,15 +132,12 @@ class CrossValidation(Shown):
             (other,) = self.classes[self.classes != self.positive].tolist()
             of = {"sensitivity": f" ({self.positive})", "specificity": f" ({other})"}
         for name, one in self.bags.scores.items():
-            row = {"": name.replace("_", " ") + of.get(name, ""), "bags": _told(one)}
-            rows.append(row | ({"groups": _told(self.groups.scores[name])} if self.groups else {}))
+            row = {"": name.replace("_", " ") + of.get(name, ""), "bags": str(one)}
+            rows.append(row | ({"groups": str(self.groups.scores[name])} if self.groups else {}))
         bags = of_groups(len(self.bags.y), self.n_groups)
+        bags += ", none split" if self.n_groups else ""
         what = f"Held-out predictions of {bags}, in {self.folds} folds"
         return rows, (f"{what}, with 90% intervals.",)
-
-
-def _told(one: Interval) -> str:
-    return "{:.3f} ({:.3f} to {:.3f})".format(*one)
 
 
 def cross_validated(
@@ -149,6 +150,7 @@ def cross_validated(
     random_state: Any = 0,
     progress: bool = True,
     positive: Any = None,
+    return_estimator: bool = False,
 ) -> CrossValidation:
     """Fit a model to all folds but one, and predict the bags of this one, for each fold.
 
@@ -172,6 +174,8 @@ def cross_validated(
     positive : label, optional
         Of two classes that of the sensitivity; by default that of the model, else the second of the
         labels in order.
+    return_estimator : bool
+        Whether to keep the models that are fitted, as of scikit-learn's ``cross_validate``.
 
     Returns
     -------
@@ -226,14 +230,15 @@ def cross_validated(
     named = getattr(model, "positive", None) if positive is None else positive
     place = positive_place(named, classes)
     fold, predicted = np.zeros(n, int), np.empty(n, float if numbers else int)
-    chances = np.zeros((n, len(classes)))
-    labels = None if numbers else targets.given
+    chances, line = np.zeros((n, len(classes))), np.full(n, 0.5)
+    own = positive_place(getattr(model, "positive", None), classes)
+    labels, estimators = None if numbers else targets.given, []
     with (
         first_look(read, labels, targets.groups, progress=progress, stacklevel=4),
         progress_of("fits", len(trains), progress) as done,
     ):
         for k, train in enumerate(trains):
-            test, fold[~train] = read[~train], k
+            test, fold[~train], fitted = read[~train], k, None
             known = np.unique(targets.number[train])
             if len(known) == 1 and not numbers:  # the only bag of the other class is held out
                 predicted[~train], chances[~train, known] = known[0], 1.0
@@ -244,6 +249,9 @@ def cross_validated(
                 predicted[~train] = found if numbers else np.searchsorted(classes, found)
                 if not numbers:
                     chances[np.ix_(~train, known)] = fitted.predict_proba(test)
+                    line[~train] = getattr(fitted, "threshold_", 0.5)
+            if return_estimator:
+                estimators.append(fitted)
             done()
     y = targets.given if numbers else targets.number
     over = Bootstrap(n, targets.groups, seed)
@@ -257,12 +265,15 @@ def cross_validated(
         labels, guesses, of_groups = means[:, 0], means[:, 1], means[:, 2:]
         if not numbers:
             labels, guesses = y[first], of_groups.argmax(axis=1)
+            if len(classes) == 2:  # groups have the threshold of their bags, which share a fold
+                guesses = np.where(of_groups[:, own] >= line[first], own, 1 - own)
         if numbers or (labels[targets.groups] == y).all():
             over = Bootstrap(len(names), None, seed)
             by_group = _scored(names, labels, guesses, of_groups, fold[first], classes, over, place)
     n_groups = None if targets.groups is None else int(targets.groups.max()) + 1
     named = classes[place].item() if len(classes) == 2 else None
-    return CrossValidation(by_bag, by_group, classes, len(trains), n_groups, named)
+    kept = tuple(estimators)
+    return CrossValidation(by_bag, by_group, classes, len(trains), n_groups, named, kept)
 
 
 def _scored(

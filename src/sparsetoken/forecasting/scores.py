@@ -20,6 +20,9 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return "{:.3f} ({:.3f} to {:.3f})".format(*self)
+
 
 def wilson(share: float, n: float) -> Interval:
     """Return the interval of a share of n independent bags (E. B. Wilson, 1927)."""
@@ -44,10 +47,10 @@ class Bootstrap:
     ) -> Float[np.ndarray, " B"]:
         """Return the mean over some bags, then its values in the samples; nan without any."""
         weight = np.ones(len(values)) if rows is None else rows.astype(float)
-        centre = float(values @ weight / weight.sum())  # no digits cancel
-        parts = [np.bincount(self.groups, one) for one in (weight * (values - centre), weight)]
-        sums, counts = (np.concatenate([[one.sum()], self._counts @ one]) for one in parts)
         with np.errstate(invalid="ignore", divide="ignore"):
+            centre = float(values @ weight / weight.sum())  # no digits cancel
+            parts = [np.bincount(self.groups, one) for one in (weight * (values - centre), weight)]
+            sums, counts = (np.concatenate([[one.sum()], self._counts @ one]) for one in parts)
             return np.asarray(centre + sums / counts)
 
     def interval(self, values: Float[np.ndarray, " B"]) -> Interval:
@@ -74,24 +77,29 @@ class Bootstrap:
         """Return a share of bags; that of independent ones is Wilson's."""
         given = np.ones(len(right), bool) if rows is None else rows
         values, units = self.mean(right.astype(float), given), self.units(given)
-        return wilson(float(values[0]), units) if self.whole else self.bounded(values, units)
+        if self.whole and units:
+            return wilson(float(values[0]), units)
+        return self.bounded(values, units)
 
 
 def class_scores(
     y: Int[np.ndarray, " n"],
     predicted: Int[np.ndarray, " n"],
-    chances: Float[np.ndarray, "n C"],
+    chances: Float[np.ndarray, "n C"] | None,
     placed: Float[np.ndarray, "n K"],
     over: Bootstrap,
     positive: int = 1,
 ) -> dict[str, Interval]:
     """Return accuracies, the log-loss, and the AUC: of several classes means over classes.
 
+    What needs bags of a class that has none, or chances that are unknown, is nan; the balanced
+    accuracy is of the classes that have bags.
+
     Parameters
     ----------
     y, predicted : int arrays of shape (n,)
         Numbers of classes.
-    chances : array of shape (n, C)
+    chances : array of shape (n, C), or None
     placed : array of shape (n, K)
         Placements among the bags of the other side, of the second of two classes, or of each class
         against the rest; nan where they are unknown.
@@ -99,9 +107,10 @@ def class_scores(
     positive : int
         Of two classes that of the sensitivity; the specificity is of the other one.
     """
-    right, (n, C) = predicted == y, chances.shape
-    rarest = min(over.units(y == c) for c in range(C))
-    recalls = [over.mean(right.astype(float), y == c) for c in range(C)]
+    right, C = predicted == y, max(placed.shape[1], 2)
+    present = np.unique(y).tolist()
+    rarest = min(over.units(y == c) for c in present)
+    recalls = [over.mean(right.astype(float), y == c) for c in present]
     found = {
         "accuracy": over.share(right),
         "balanced_accuracy": over.bounded(np.mean(recalls, axis=0), rarest),
@@ -116,7 +125,9 @@ def class_scores(
         area = of_class + others - (of_class[0] + others[0]) / 2
         areas.append(np.clip(area, 0, 1))
     found["auc"] = over.bounded(np.mean(areas, axis=0), rarest)
-    losses = -np.log(np.maximum(chances[np.arange(n), y], _LEAST))
+    losses = np.full(len(y), np.nan)
+    if chances is not None:
+        losses = -np.log(np.maximum(chances[np.arange(len(y)), y], _LEAST))
     return found | {"log_loss": over.interval(over.mean(losses))}
 
 

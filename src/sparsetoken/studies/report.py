@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import dataclasses
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import jinja2
 import pandas as pd
 from markupsafe import Markup, escape
 from scipy import stats
 
+from sparsetoken.figures.page import Drawing, number, rendered
 from sparsetoken.studies.claims import (
     AMENDMENT,
     EVIDENCE,
@@ -36,7 +35,6 @@ RESERVED = {"filter", "found", "claims", "differences", "rule", "run"}
 NAMES = {"cosine": "cos(q₂, ξ)", "readout_cosine": "cos(w₁, ξ)", "auc": "AUC"}
 """Of quantities, for readers."""
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _JOINED = re.compile(r"([a-z]{2,})_(?=[a-z]{2,})")
 _INDEX = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
 """An index η_q or α*_{pool}, or an exponent d^{−1/2}."""
@@ -44,19 +42,12 @@ _INDEX = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Section:
-    """A study on the page: its frame and findings, and its figure as SVG, with its size."""
+    """A study on the page: its frame and findings, and its figure."""
 
     study: Study
     frame: pd.DataFrame
     findings: Sequence[Finding]
-    image: bytes
-    width: float
-    height: float
-
-    @property
-    def address(self) -> str:
-        """The image as the address of an image of the page."""
-        return "data:image/svg+xml;base64," + base64.b64encode(self.image).decode()
+    drawing: Drawing
 
     @property
     def sound(self) -> bool:
@@ -83,16 +74,9 @@ def page(sections: Sequence[Section], facts: Mapping[str, str]) -> str:
         "beyond": {n: ((z > n).sum(), 2 * stats.norm.sf(n) * len(z)) for n in (2, 3, LARGEST_Z)},
         "facts": facts,
     }
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sparsetoken", "studies"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= {"maths": maths, "number": number, "subject": subject}
-    environment.filters |= {"expected": expected_text, "found": found_text, "percent": percent}
-    return environment.get_template("report.html").render(**seen)
+    filters: dict[str, Callable[..., Any]] = {"maths": maths, "subject": subject}
+    filters |= {"expected": expected_text, "found": found_text, "percent": percent}
+    return rendered("studies/report.html", filters, **seen)
 
 
 def summary(found: Sequence[Finding]) -> str:
@@ -133,19 +117,6 @@ def document_of(found: Sequence[Finding], facts: Mapping[str, str] | None = None
 def _json(value: Any) -> Any:
     own = value.item() if hasattr(value, "item") else value
     return None if isinstance(own, float) and not math.isfinite(own) else own
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Return a number with `digits` decimals, or as a power of ten if it is small or large."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if digits > 1 and value != 0 and not 1e-3 <= abs(value) < 1e5:
-        mantissa, power = f"{value:.1e}".split("e")
-        return f"{mantissa}·10{str(int(power)).translate(_RAISED)}".replace("-", "−")
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
 
 
 def percent(value: float) -> str:

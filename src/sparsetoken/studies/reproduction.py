@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import functools
-import io
 import json
 import os
 import platform
@@ -16,16 +14,16 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import pandas as pd
 
 from sparsetoken.base.files import write_file
+from sparsetoken.base.machine import made_with
 from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.figures import style
+from sparsetoken.figures.page import drawing_of
 from sparsetoken.numerics.threads import kernels
 from sparsetoken.studies import figure
 from sparsetoken.studies.agreement import Agreement
@@ -67,7 +65,6 @@ PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
 WORK = "work"
 """The folder of the results that are kept."""
 NAME = re.compile(r"[a-z][a-z0-9-]*")
-DPI = 130  # of maps in figures
 REMEDY = "Choose another with --out."
 
 
@@ -163,7 +160,7 @@ def reproduce(
     found = tuple(finding for section in sections for finding in section.findings)
     files = {"report.html": page(sections, facts).encode()}
     for section in sections:
-        files[f"{section.study.name}.svg"] = section.image
+        files[f"{section.study.name}.svg"] = section.drawing.svg
         files[_table(section.study)] = section.frame.to_csv(index=False).encode()
     document = json.dumps(document_of(found, facts), indent=2, ensure_ascii=False)
     _write(folder, files | {"claims.json": f"{document}\n".encode()})
@@ -251,14 +248,10 @@ def _named(call: functools.partial[Any]) -> str:
 def _section(study: Study, run: Run) -> Section:
     """Return a section; an error names its study, and all results are kept by then."""
     try:
-        frame, buffer = study.frame(run), io.BytesIO()
-        # Texts as outlines: they look the same without the font.
-        with style.styled(), matplotlib.rc_context({"svg.fonttype": "path"}):
+        frame = study.frame(run)
+        with style.styled():
             drawn = figure.draw(frame, study.panels, study.looks, study.columns)
-            drawn.savefig(buffer, format="svg", dpi=DPI, metadata={"Date": None})
-        width, height = (float(inches) * 72 for inches in drawn.get_size_inches())
-        found = findings(study.claims, frame)
-        return Section(study, frame, found, buffer.getvalue(), width, height)
+        return Section(study, frame, findings(study.claims, frame), drawing_of(drawn))
     except Exception as error:
         text = f"{study.name} could not be judged or drawn: {one_line(error).rstrip('.')}"
         raise Failure(f"{text}. Its results are kept; correct it and run again.") from error
@@ -310,18 +303,9 @@ def _facts(profile: str, seed: int) -> dict[str, str]:
     return {
         "profile": profile,
         "seed": str(seed),
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        **{name: _version(name) for name in PACKAGES},
+        **made_with(PACKAGES),
         **origin(),
     }
-
-
-def _version(name: str) -> str:
-    """Return the version of a package, or none if it is not installed."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "none"
 
 
 def origin() -> dict[str, str]:
