@@ -288,7 +288,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         list of arrays of shape (L_i,), or (L_i, n_classes) for more than two classes
         """
         bags = self._read(X)
-        scores = self._token_scores(bags).astype(np.float64)
+        scores = self._token_scores(bags.nonempty).astype(np.float64)
         chances = np.zeros_like(scores)
         if not len(scores):  # of bags without a token
             return self._per_bag(chances, bags)
