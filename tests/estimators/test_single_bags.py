@@ -83,3 +83,18 @@ def test_the_fold_of_the_only_bag_says_nothing_of_it() -> None:
     scores = attend(task_of(X, 2.0 * y - 1), folds).token_scores.reshape(16, 5, 2)
     assert not scores[folds == folds[15]].any()
     assert scores[folds != folds[15]].any()
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")  # a class of one group
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("count", [1, 8])
+def test_the_only_group_of_a_class_is_not_known_by_its_fold(count: int, centred: bool) -> None:
+    """In noise: queries that know nothing of the class give its bags no score of their own."""
+    y = np.r_[np.zeros(24, int), np.ones(count, int)]
+    groups = np.r_[np.arange(24) // 2, np.full(count, 99)]
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_normal((len(y), 6, 4))
+        model = AttentionClassifier(centred=centred).fit(X, y, groups=groups)
+        # Without the class there is none to answer: they have the lowest scores.
+        assert model.left_out_auc_[0] <= 0.5
+        assert model.gain_[0] <= 0
