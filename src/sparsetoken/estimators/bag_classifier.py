@@ -51,7 +51,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     probabilities of more, whose softmax are then the probabilities. The weights are >= 0, have the
     sum 1, and give held-out scores the least mean loss: stacking, or the super learner. Weights
     found without a tenth of the bags say how much of this is noise, and leave so much to the class
-    rate. Beyond 6.7e7 values of tokens members of other forms are fitted to a sample of bags, or
+    rate. Beyond 6.7e7 values of tokens members of normal scores are fitted to a sample of bags, or
     groups, whose size `summary` says; bags outside the sample count as held out.
 
     Parameters
@@ -62,8 +62,9 @@ class BagClassifier(BagStack, BaseBagClassifier):
         ``make_pipeline(BagPooling(), KNeighborsClassifier())``. Groups are given to those whose
         ``fit`` takes them. Their held-out scores are log odds in a cross-validation.
     exclude : sequence of str
-        Names of members to leave out, in all forms of the tokens, as ``("size",)``: then trees do
-        not see the logarithm of the size either.
+        Names of members to leave out, as ``("size",)``: then trees do not see the logarithm of the
+        size either. ``mean``, ``maxima``, ``attention`` and ``forest`` leave out all members whose
+        names begin so, such as ``forest of prototypes``.
     class_weight : dict, "balanced" or None
         Weights of the classes. Those of two classes move the log odds as other class rates would,
         and leave the order of the bags as it is; so does what sample weights of one class have in
@@ -72,10 +73,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
         Of two classes, the probability of the positive one from which on a bag is predicted to be
         of it; ``auto`` is 0.5. ``{"sensitivity": 0.95}`` finds such a share of new bags of this
         class in the mean over training sets: of n training bags of it, or groups, it takes the
-        held-out score of rank ceil(0.95 (n + 1)), and of the thresholds of equal held-out
-        specificity from there down that in the middle. If n < 0.95/0.05 = 19 that rank exceeds n:
-        then it takes the lowest score, and finds a share of n/(n + 1) or more. For other aims there
-        is `sklearn.model_selection.TunedThresholdClassifierCV`.
+        held-out score of rank ceil(0.95 (n + 1)), and goes halfway down to the next lower score of
+        the other class: no threshold in between changes the held-out specificity. If n < 0.95/0.05
+        = 19 that rank exceeds n: then it takes the lowest score, and finds a share of n/(n + 1) or
+        more. For other aims there is `sklearn.model_selection.TunedThresholdClassifierCV`.
     positive : label, optional
         Which of two classes is the positive one, of the threshold and of what
         `sparsetoken.cross_validated` states; by default the second of `classes_`, which are in
@@ -115,7 +116,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         attention has the least left-out loss.
     token_counts_ : array of shape (A,)
         How many tokens make a bag positive, of the assumptions that were tried: 0 for any number,
-        independently, R for exactly R, f < 1 for a share f of the tokens, each with probability f.
+        independently, R for exactly R, f < 1 for a share of them that is f in the mean over bags.
     token_count_proba_ : array of shape (K, A)
         The probability of each of these assumptions.
     token_slope_, token_intercept_, token_ceiling_ : arrays of shape (K, A)
@@ -127,7 +128,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
     normal_scores_ : TokenNormalScores or None
         What makes the normal scores; None if no column has heavy tails.
     similarities_ : BagSimilarities or None
-        What makes the similarities to prototypes; None for bags of one token.
+        What makes the similarities to prototypes; None for bags of one token, and where no member
+        acts on them.
     classes_, left_out_scores_, left_out_auc_, n_bags_, n_features_in_
         As for `PooledClassifier`; left-out scores are averages with these weights.
 

@@ -61,7 +61,7 @@ class EmptyBagWarning(UserWarning):
 
 
 class QueryWarning(UserWarning):
-    """Attention does not beat mean pooling on held-out bags, or nothing beats a constant.
+    """Attention does not beat mean pooling on held-out bags, or nothing beats a constant or chance.
 
     Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
     """

@@ -52,7 +52,7 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
     prototypes_ : array of shape (P, d)
         Tokens of training bags.
     prototype_bags_ : int array of shape (P,)
-        The training bags that they are from, of those with weight.
+        The bag that each is from: its place among the training bags of weight > 0.
     column_scale_ : array of shape (d,)
         What columns are divided by for distances.
     bandwidth_ : float
@@ -111,7 +111,7 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
         X : any form of bags
         y : None
         sample_weight : array of shape (n,), optional
-            How often each bag counts, >= 0.
+            How much each bag counts, >= 0; their common scale plays no part.
 
         Raises
         ------

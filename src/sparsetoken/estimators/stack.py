@@ -113,6 +113,11 @@ class BagStack(TokenOrder):
             normal scores if members use them.
         """
         bags, targets, own = training.bags, training.targets, self._own_members()
+        excluded = self._excluded()
+
+        def included(name: str) -> bool:
+            return excluded.isdisjoint({name, name.split(" of ")[0]})
+
         several = bool(bags.sizes.max() > 1)
         training, folds, rng = self._in_folds(training, needed=bool(own) or several)
 
@@ -141,6 +146,7 @@ class BagStack(TokenOrder):
             planned += [(name + more, clone(kinds[name]), part) for name in names]
         if several:
             planned.append(("statistics", kinds["statistics"], whole))
+        if several and any(map(included, PROTOTYPES)):
             similarities = BagSimilarities(random_state=rng.randint(2**31 - 1))
             self.similarities_ = similarities.fit(bags, sample_weight=targets.weight)
             similar = self._part("similarities", whole)
@@ -150,9 +156,8 @@ class BagStack(TokenOrder):
             )
             kinds[PROTOTYPES[1]].random_state = rng.randint(2**31 - 1)
             planned += [(name, kinds[name], similar) for name in PROTOTYPES]
-        excluded = self._excluded()
         kinds["forest"].with_sizes = "size" not in excluded
-        planned = [one for one in planned if excluded.isdisjoint({one[0], one[0].split(" of ")[0]})]
+        planned = [one for one in planned if included(one[0])]
 
         # Members, with scores of bags that they have not seen.
         constant = kinds[CONSTANT].fit(bags, targets.given, sample_weight=targets.weight)
