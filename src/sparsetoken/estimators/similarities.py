@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.bags import Bags
 from sparsetoken.base.validation import integer
 from sparsetoken.estimators.base import RandomState, ReadoutEstimator
+from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, fit_linear
 from sparsetoken.estimators.fitting.queries import telling
 from sparsetoken.estimators.fitting.standard_tokens import CHUNK, mean_and_variance, scales
@@ -54,7 +55,7 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
     prototype_bags_ : int array of shape (P,)
         The bag that each is from: its place among the training bags of weight > 0.
     column_scale_ : array of shape (d,)
-        What columns are divided by for distances.
+        What columns are divided by for distances: inf if they are constant, and play no part.
     bandwidth_ : float
         h.
     n_features_in_ : int
@@ -88,7 +89,7 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     prototypes_: Float[np.ndarray, "P d"]
     prototype_bags_: Int[np.ndarray, " P"]
-    column_scale_: Float[np.ndarray, " d"]
+    column_scale_: Annotated[Float[np.ndarray, " d"], NOT_FINITE]
     bandwidth_: float
     _n_features_out: int
 
@@ -131,7 +132,9 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
         share = weight[np.searchsorted(bags.offsets, rows, side="right") - 1]
         tokens = bags.tokens[rows]
         mean, variance = mean_and_variance(tokens, share / share.sum())
-        self.column_scale_ = scales(np.sqrt(variance), mean, bags.dtype)
+        deviation = np.sqrt(variance)
+        scale = scales(deviation, mean, bags.dtype)
+        self.column_scale_ = np.where(scale == deviation, scale, np.inf)
         z = ((tokens - mean) / self.column_scale_).astype(bags.dtype)
         _, chosen = np.unique(z, axis=0, return_index=True)
         if len(chosen) > most:
