@@ -203,19 +203,22 @@ def _problems(training: Training) -> Iterator[tuple[Task, float]]:
 def _unseen(training: Training, task: Task, constant: float) -> LinearFit:
     """Return a readout, with scores of bags without their fold and the prototypes of it.
 
-    That of a fold without which there is one class only is the constant.
+    Bags of a fold without which there is one class, or no prototype, get the mean score of the
+    others: the constant may lie above these, or below, and would tell the bags apart.
     """
     folds, of_column = training.folds, training.column_bags
     fit, samples = task.mean_fit, task.samples
     if folds is None or of_column is None:
         return fit
-    F, scores = task.tokens.means / fit.scale, np.full(len(folds), constant)
+    F, scores = task.tokens.means / fit.scale, np.full(len(folds), np.nan)
     for fold in range(folds.max() + 1):
         rest, columns = folds != fold, folds[of_column] != fold
         if columns.any() and telling(samples, [rest])[0]:
             part, few = FeatureMatrix(F[np.ix_(rest, columns)]), samples.take(rest)
             found = fit_linear(part, few, task.loss, fit.ridge, leave_out=False)
             scores[~rest] = F[np.ix_(~rest, columns)] @ found.w + found.b
+    known = ~np.isnan(scores)
+    scores[~known] = scores[known].mean() if known.any() else constant
     losses = np.asarray(task.loss.value(samples.y, scores))
     return dataclasses.replace(fit, left_out=losses, left_out_scores=scores)
 

@@ -238,13 +238,13 @@ class BagStack(TokenOrder):
             given = given_to(member, *parts)
             return clone(member).fit(bags[rows], y[rows], **given)
 
-        left_out = np.empty((len(y), len(self._names())))
+        left_out, known = np.empty((len(y), len(self._names()))), np.zeros(len(y), dtype=bool)
         for fold in np.unique(folds):
             rest, here = folds != fold, folds == fold
-            if not targets.numbers and (y[rest] == y[rest][0]).all():  # the only bag of a class
-                left_out[here] = targets.constants
-            else:
-                left_out[here] = self._of_user(fitted(rest), bags[here])
+            if targets.numbers or (y[rest] != y[rest][0]).any():
+                left_out[here], known[here] = self._of_user(fitted(rest), bags[here]), True
+        # Where the only bag of a class is left out, a score unlike the others would tell of it.
+        left_out[~known] = left_out[known].mean(axis=0) if known.any() else targets.constants
         return fitted(np.ones(len(y), dtype=bool)), left_out
 
     def _averaged(
