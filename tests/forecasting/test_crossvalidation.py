@@ -196,3 +196,13 @@ def test_the_positive_class_is_that_of_the_model(weak, monkeypatch):
     three = np.array(list("abc"))[np.arange(90) % 3]
     monkeypatch.undo()
     assert st.cross_validated(model, bags, three, folds=2, progress=False).positive is None
+
+
+def test_groups_are_predicted_by_the_threshold_of_the_model(weak):
+    bags, y, patients = weak
+    gone = ["forest", "prototypes", "attention", "maxima", "statistics"]
+    model = st.BagClassifier(threshold=0.2, positive="a", exclude=gone, progress=False)
+    found = st.cross_validated(model, bags, y, groups=patients, folds=2, progress=False)
+    chances, predicted = found.groups.probability[:, 0], found.groups.predicted
+    assert np.mean((chances >= 0.2) & (chances < 0.5)) > 0
+    assert predicted.tolist() == np.where(chances >= 0.2, "a", "b").tolist()

@@ -226,7 +226,7 @@ def cross_validated(
     named = getattr(model, "positive", None) if positive is None else positive
     place = positive_place(named, classes)
     fold, predicted = np.zeros(n, int), np.empty(n, float if numbers else int)
-    chances = np.zeros((n, len(classes)))
+    chances, line = np.zeros((n, len(classes))), np.full(n, 0.5)
     labels = None if numbers else targets.given
     with (
         first_look(read, labels, targets.groups, progress=progress, stacklevel=4),
@@ -244,6 +244,7 @@ def cross_validated(
                 predicted[~train] = found if numbers else np.searchsorted(classes, found)
                 if not numbers:
                     chances[np.ix_(~train, known)] = fitted.predict_proba(test)
+                    line[~train] = getattr(fitted, "threshold_", 0.5)
             done()
     y = targets.given if numbers else targets.number
     over = Bootstrap(n, targets.groups, seed)
@@ -257,6 +258,9 @@ def cross_validated(
         labels, guesses, of_groups = means[:, 0], means[:, 1], means[:, 2:]
         if not numbers:
             labels, guesses = y[first], of_groups.argmax(axis=1)
+        if len(classes) == 2:  # by the thresholds of the model, whichever class it calls positive
+            own = positive_place(getattr(model, "positive", None), classes)
+            guesses = np.where(of_groups[:, own] >= line[first], own, 1 - own)
         if numbers or (labels[targets.groups] == y).all():
             over = Bootstrap(len(names), None, seed)
             by_group = _scored(names, labels, guesses, of_groups, fold[first], classes, over, place)
