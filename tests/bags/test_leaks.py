@@ -1,5 +1,7 @@
 """What gives labels or bags away, planted; and what does not."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -209,10 +211,22 @@ def test_groups_of_very_different_sizes_are_told() -> None:
     groups = np.concatenate([np.zeros(60, int), 1 + np.arange(58) // 2])
     bags, y = [*_noise(0), *_noise(1)[:58]], np.arange(118) % 2
     told = _told(bags, y, groups)
-    assert told.startswith("One group has 60 of 118 bags: 30 groups of these sizes tell as much as")
+    assert told.startswith("One group has 51% of all bags, as they are weighted: 30 groups of")
     assert "as 3.7 of one size" in told
     sizes = np.repeat(np.arange(30), np.tile([2, 6], 15))[:118]  # twice and six times
     assert _told(bags, y, sizes) == ""
+    weight = 1 / np.bincount(groups)[groups]  # as is told
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LeakWarning)
+        PooledClassifier().fit(bags, y, groups=groups, sample_weight=weight)
+    with pytest.warns(LeakWarning, match="One group has 51% of all bags"):
+        PooledClassifier().fit(bags, y, groups=groups)
+
+
+@pytest.mark.parametrize("name", ["y", "groups", "sample_weight", "ids"])
+def test_one_of_each_for_each_bag(name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"{name} must be one for each of 60 bags"):
+        find_leaks(_noise(), **{name: np.arange(59)})
 
 
 def test_bags_are_named_by_their_ids() -> None:
@@ -222,8 +236,6 @@ def test_bags_are_named_by_their_ids() -> None:
     (by_id,) = find_leaks(X, ids=ids)
     assert by_place.startswith(f"{TWINS}0 and 1, 2 and 3, ")
     assert by_id.startswith(f"{TWINS}s0 and s1, s2 and s3, ")
-    with pytest.raises(InvalidInput, match="ids must be one for each of 80 bags"):
-        find_leaks(X, ids=ids[1:])
 
 
 @pytest.fixture

@@ -130,6 +130,14 @@ def test_groups_are_scored_by_the_mean_probabilities_of_their_bags(saved, tmp_pa
     assert said.stderr == "No scores by group: bags of one differ in label.\n"
 
 
+def test_groups_whose_classes_have_a_class_as_their_mean(saved, tmp_path):
+    folder, _, X, names = saved
+    patients = np.where(names == "b", 99, np.arange(45) // 3)  # of a and c, or of b
+    np.savez(tmp_path / "bags.npz", X=X, y=names, patient=patients)
+    said = run("score", folder / "model.skops", tmp_path / "bags.npz", "--groups", "patient")
+    assert "No scores by group: bags of one differ in label." in said.stderr
+
+
 def test_groups_of_numbers_are_scored_by_their_means(saved, tmp_path):
     X, patients = saved[2], np.arange(45) // 5
     y = X.mean(axis=(1, 2)) + 0.1 * np.random.default_rng(0).standard_normal(45)

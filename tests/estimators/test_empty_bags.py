@@ -79,6 +79,19 @@ def test_a_mask_without_a_token(draw) -> None:
     assert [len(one) for one in model.attention_weights(masked)][2:5] == [5, 0, 5]
 
 
+@pytest.mark.parametrize("given", [lambda X: [*X[:2], EMPTY], lambda X: [EMPTY]])
+def test_tokens_less_the_mean_of_their_bag(given, draw) -> None:
+    bags, y = draw(60)
+    centred = AttentionClassifier(centred=True).fit(bags, y)
+    every = BagClassifier(progress=False, exclude=["forest"]).fit(bags, y)
+    every.token_form_ = "centred tokens"  # whichever was better here
+    few = given(list(bags))
+    sizes = [len(bag) for bag in few]
+    for model in (centred, every):
+        assert [len(one) for one in model.top_tokens(few, k=99)] == sizes
+    assert [len(one) for one in every.predict_token_proba(few)] == sizes
+
+
 def test_through_a_pipeline_and_refused(draw) -> None:
     bags, y = draw(60)
     steps = (TokenTransformer(StandardScaler()), TokenNormalScores(), PooledClassifier())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from sparsetoken.estimators import BagSimilarities, PooledClassifier, similariti
 from sparsetoken.estimators.bag_classifier import SimilarityClassifier
 from sparsetoken.estimators.fitting.targets import read_classes
 from sparsetoken.estimators.fitting.training import Training
+from sparsetoken.estimators.saving import load, save
 from sparsetoken.losses import get_loss
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -114,6 +116,16 @@ def test_copies_of_one_token() -> None:
     """Their distance is 0, and they have one prototype."""
     rows = BagSimilarities(random_state=0).fit(np.ones((5, 3, 2)))
     assert rows.transform(np.ones((5, 3, 2))).tolist() == [[1.0]] * 5
+
+
+def test_a_column_that_was_constant_plays_no_part(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((20, 4, 3))
+    X[..., 1] = 7.0
+    save(BagSimilarities(5, random_state=0).fit(X), tmp_path / "rows.skops")
+    rows = load(tmp_path / "rows.skops")
+    before = rows.transform(X)
+    X[..., 1] = 1e3  # in units of which nothing is known
+    np.testing.assert_array_equal(rows.transform(X), before)
 
 
 def test_parameters_are_checked(draw: Draw) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from sparsetoken import AttentionClassifier, BagClassifier
@@ -13,6 +14,7 @@ from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import BagPooling
 from sparsetoken.estimators.fitting.attention import attend
 from sparsetoken.estimators.fitting.folds import fold_numbers
+from sparsetoken.estimators.stack import TAKEN
 from tasks_of_bags import task_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
@@ -83,3 +85,31 @@ def test_the_fold_of_the_only_bag_says_nothing_of_it() -> None:
     scores = attend(task_of(X, 2.0 * y - 1), folds).token_scores.reshape(16, 5, 2)
     assert not scores[folds == folds[15]].any()
     assert scores[folds != folds[15]].any()
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")  # a class of one group
+@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("count", [1, 8])
+def test_the_only_group_of_a_class_is_not_known_by_its_fold(count: int, centred: bool) -> None:
+    """In noise: queries that know nothing of the class give its bags no score of their own."""
+    y = np.r_[np.zeros(24, int), np.ones(count, int)]
+    groups = np.r_[np.arange(24) // 2, np.full(count, 99)]
+    for seed in range(3):
+        X = np.random.default_rng(seed).standard_normal((len(y), 6, 4))
+        model = AttentionClassifier(centred=centred).fit(X, y, groups=groups)
+        # Without the class there is none to answer: they have the lowest scores.
+        assert model.left_out_auc_[0] <= 0.5
+        assert model.gain_[0] <= 0
+
+
+@pytest.mark.parametrize("member", ["prototypes", "own"])
+def test_the_only_bag_of_a_class_is_not_known_by_a_constant(member: str) -> None:
+    """In noise: a class rate is above or below nearly all scores of members that are too sure."""
+    y = np.r_[np.zeros(24, int), 1]
+    neighbours = ("own", make_pipeline(BagPooling(), KNeighborsClassifier()))
+    for seed in range(4):
+        X = np.random.default_rng(seed).standard_normal((25, 6, 4))
+        gone = [one for one in TAKEN[1:] if one != member]
+        model = BagClassifier([neighbours] * (member == "own"), progress=False, exclude=gone)
+        # The bag is in the middle of the others, up to the rank of a mean: 0.7 to 0.95 before.
+        assert model.fit(X, y).left_out_auc_[0] < 0.65

@@ -126,8 +126,9 @@ def test_members_are_left_out_by_name() -> None:
     found = BagClassifier(exclude=["attention", "forest"]).fit(X, y).member_names_
     gone = ["forest", "forest of prototypes", "attention", "attention of centred tokens"]
     assert found == [name for name in every if name not in gone]
-    alone = BagClassifier(exclude=["attention of centred tokens"]).fit(X, y)
+    alone = BagClassifier(exclude=["attention of centred tokens", *stack.PROTOTYPES]).fit(X, y)
     assert "attention" in alone.member_names_
+    assert alone.similarities_ is None  # neither found nor saved
     for wrong in ("size", ["sizes"], ["constant"]):
         with pytest.raises(InvalidInput, match="exclude must be a sequence of names among size, "):
             BagClassifier(exclude=wrong).fit(X, y)

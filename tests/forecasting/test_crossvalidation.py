@@ -206,3 +206,13 @@ def test_groups_are_called_by_the_threshold_of_their_bags():
     found = st.cross_validated(model, X, y, groups=groups, folds=3).groups
     np.testing.assert_array_equal(found.predicted, found.probability[:, 1] >= 0.9)
     assert (found.predicted != found.probability.argmax(axis=1)).any()
+
+
+def test_groups_are_predicted_by_the_threshold_of_the_model(weak):
+    bags, y, patients = weak
+    gone = ["forest", "prototypes", "attention", "maxima", "statistics"]
+    model = st.BagClassifier(threshold=0.2, positive="a", exclude=gone, progress=False)
+    found = st.cross_validated(model, bags, y, groups=patients, folds=2, progress=False)
+    chances, predicted = found.groups.probability[:, 0], found.groups.predicted
+    assert np.mean((chances >= 0.2) & (chances < 0.5)) > 0
+    assert predicted.tolist() == np.where(chances >= 0.2, "a", "b").tolist()

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags
-from sparsetoken.bags.labels import id_texts, some
+from sparsetoken.bags.labels import id_texts, read_labels, some
 from sparsetoken.base.progress import Progress, progress_of
 from sparsetoken.base.validation import InvalidInput
 
@@ -31,7 +31,13 @@ class LeakWarning(UserWarning):
 
 
 def find_leaks(
-    bags: Any, y: Any = None, groups: Any = None, *, ids: Any = None, progress: bool = True
+    bags: Any,
+    y: Any = None,
+    groups: Any = None,
+    *,
+    sample_weight: Any = None,
+    ids: Any = None,
+    progress: bool = True,
 ) -> list[str]:
     """Return what in the bags may give labels or bags away, in words.
 
@@ -47,8 +53,9 @@ def find_leaks(
       r_1 <= r_2 ... of the mean token to those of other groups, each column in units of its
       deviation, then have r_1 < r_5/2 and 4 n (r_1/r_5)^k < 0.01. That bounds the probability in
       a cloud of k dimensions, of which r_5 to r_10 give k (E. Levina and P. Bickel, 2004);
-    - a class whose bags are all of one group, and groups of such different sizes that the variance
-      of their mean is more than twice that of groups of one size (the design effect of Kish).
+    - a class whose bags are all of one group, and groups of such different sizes, or weights of
+      their bags, that the variance of their mean is more than twice that of groups of one size (the
+      design effect of Kish).
 
     Parameters
     ----------
@@ -58,6 +65,8 @@ def find_leaks(
         Labels; more than two classes are taken one against the rest. None for numbers.
     groups : array of shape (n,), optional
         Of which patient, author or place each bag is. By default each is of its own.
+    sample_weight : array of shape (n,), optional
+        How much each bag counts in its group, >= 0; by default 1.
     ids : array of shape (n,), optional
         By which bags are named; by default their places, from 0.
     progress : bool
@@ -71,7 +80,7 @@ def find_leaks(
     Raises
     ------
     InvalidInput
-        If there is not one id for each bag, and as `as_bags`.
+        If there is not one id, label, group or weight for each bag, and as `as_bags`.
 
     See Also
     --------
@@ -91,10 +100,15 @@ def find_leaks(
     ['Each of these alone tells the classes apart']
     """
     bags = bags if isinstance(bags, Bags) else as_bags(bags)
-    y, n = None if y is None else np.asarray(y), len(bags)
+    n = len(bags)
     own = np.arange(n) if ids is None else id_texts(ids)
-    if own.shape != (n,):
-        raise InvalidInput("ids", f"one for each of {n} bags", f"shape {own.shape}")
+    y = None if y is None else read_labels(y)
+    groups = None if groups is None else read_labels(groups, "groups")
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
+    each = {"ids": own, "y": y, "groups": groups, "sample_weight": weight}
+    for name, given in each.items():
+        if given is not None and given.shape != (n,):
+            raise InvalidInput(name, f"one for each of {n} bags", f"shape {given.shape}")
     least = np.empty((n, bags.dimension))
     most, means = np.empty_like(least), np.empty_like(least)
     with progress_of("bags looked at", 2 * n, progress) as done:
@@ -126,13 +140,17 @@ def find_leaks(
             "give them one group in groups=, or leave one out."
         )
     if groups is not None:
-        told += _of_groups(y, np.unique(groups, return_inverse=True)[1])
+        told += _of_groups(y, np.unique(groups, return_inverse=True)[1], weight)
     return told
 
 
-def _of_groups(y: Shaped[np.ndarray, " n"] | None, group: Int[np.ndarray, " n"]) -> list[str]:
-    """Return what to say of groups that hold a class, or most of the bags."""
-    told, sizes = [], np.bincount(group)
+def _of_groups(
+    y: Shaped[np.ndarray, " n"] | None,
+    group: Int[np.ndarray, " n"],
+    weight: Float[np.ndarray, " n"],
+) -> list[str]:
+    """Return what to say of groups that hold a class, or most of the weight of the bags."""
+    told, sizes = [], np.bincount(group, weight)
     for label in () if y is None else np.unique(y):
         own = group[y == label]
         if len(own) > 1 and (own == own[0]).all():
@@ -143,9 +161,9 @@ def _of_groups(y: Shaped[np.ndarray, " n"] | None, group: Int[np.ndarray, " n"])
     effective = sizes.sum() ** 2 / np.square(sizes).sum()
     if len(sizes) > 2 * effective:
         told.append(
-            f"One group has {sizes.max()} of {len(group)} bags: {len(sizes)} groups of these sizes "
-            f"tell as much as {effective:.1f} of one size. For each group to count once, give "
-            "sample_weight: 1 over the number of bags of its group."
+            f"One group has {sizes.max() / sizes.sum():.0%} of all bags, as they are weighted: "
+            f"{len(sizes)} groups of these sizes tell as much as {effective:.1f} of one size. For "
+            "each group to count once, give `fit` sample_weight=1 / (bags of its group)."
         )
     return told
 

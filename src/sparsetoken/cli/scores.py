@@ -95,13 +95,12 @@ def _class_scores(estimator: Any, data: LabelledBags, positive: str) -> tuple[Sc
         why = "those of more than two classes are of probabilities, which MODEL does not give"
         told.append(f"No AUC and average precision: {why}.")
     if data.groups is not None:
-        means = None if chances is None else _means(np.column_stack([y, chances]), data.groups)
-        if means is None or (means[:, 0] % 1).any():
+        _, first, number = np.unique(data.groups, return_index=True, return_inverse=True)
+        if chances is None or (y != y[first][number]).any():
             why = "bags of one differ in label" if chances is not None else "no probabilities"
             return values, [*told, f"No scores by group: {why}."]
-        y = means[:, 0].astype(int)
-        sums = means[:, 1:].sum(axis=1, keepdims=True)  # of float32 they are only near 1
-        chances = means[:, 1:] / sums
+        y, means = y[first], _means(chances, data.groups)
+        chances = means / means.sum(axis=1, keepdims=True)  # of float32 they are only near 1
         predicted = chances.argmax(axis=1)
         if two:
             line = getattr(estimator, "threshold_", 0.5)

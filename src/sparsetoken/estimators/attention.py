@@ -52,7 +52,7 @@ class TokenOrder(CrossFitted):
         k, bags = integer("k", k, 1), self._read(X)
         if self._off():
             warnings.warn("\n".join(self._told()), QueryWarning, stacklevel=2)
-        scores = self._token_scores(bags)
+        scores = self._token_scores(bags.nonempty)
         bounds = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
         orders = [np.argsort(-scores[a:b], axis=0, kind="stable")[:k] for a, b in bounds]
         return [order[:, 0] if scores.shape[1] == 1 else order for order in orders]

@@ -51,7 +51,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     probabilities of more, whose softmax are then the probabilities. The weights are >= 0, have the
     sum 1, and give held-out scores the least mean loss: stacking, or the super learner. Weights
     found without a tenth of the bags say how much of this is noise, and leave so much to the class
-    rate. Beyond 6.7e7 values of tokens members of other forms are fitted to a sample of bags, or
+    rate. Beyond 6.7e7 values of tokens members of normal scores are fitted to a sample of bags, or
     groups, whose size `summary` says; bags outside the sample count as held out.
 
     Parameters
@@ -62,8 +62,9 @@ class BagClassifier(BagStack, BaseBagClassifier):
         ``make_pipeline(BagPooling(), KNeighborsClassifier())``. Groups are given to those whose
         ``fit`` takes them. Their held-out scores are log odds in a cross-validation.
     exclude : sequence of str
-        Names of members to leave out, in all forms of the tokens, as ``("size",)``: then trees do
-        not see the logarithm of the size either.
+        Names of members to leave out, as ``("size",)``: then trees do not see the logarithm of the
+        size either. ``mean``, ``maxima``, ``attention`` and ``forest`` leave out all members whose
+        names begin so, such as ``forest of prototypes``.
     class_weight : dict, "balanced" or None
         Weights of the classes. Those of two classes move the log odds as other class rates would,
         and leave the order of the bags as it is; so does what sample weights of one class have in
@@ -72,10 +73,10 @@ class BagClassifier(BagStack, BaseBagClassifier):
         Of two classes, the probability of the positive one from which on a bag is predicted to be
         of it; ``auto`` is 0.5. ``{"sensitivity": 0.95}`` finds such a share of new bags of this
         class in the mean over training sets: of n training bags of it, or groups, it takes the
-        held-out score of rank ceil(0.95 (n + 1)), and of the thresholds of equal held-out
-        specificity from there down that in the middle. If n < 0.95/0.05 = 19 that rank exceeds n:
-        then it takes the lowest score, and finds a share of n/(n + 1) or more. For other aims there
-        is `sklearn.model_selection.TunedThresholdClassifierCV`.
+        held-out score of rank ceil(0.95 (n + 1)), and goes halfway down to the next lower score of
+        the other class: no threshold in between changes the held-out specificity. If n < 0.95/0.05
+        = 19 that rank exceeds n: then it takes the lowest score, and finds a share of n/(n + 1) or
+        more. For other aims there is `sklearn.model_selection.TunedThresholdClassifierCV`.
     positive : label, optional
         Which of two classes is the positive one, of the threshold and of what
         `sparsetoken.cross_validated` states; by default the second of `classes_`, which are in
@@ -115,11 +116,13 @@ class BagClassifier(BagStack, BaseBagClassifier):
         attention has the least left-out loss.
     token_counts_ : array of shape (A,)
         How many tokens make a bag positive, of the assumptions that were tried: 0 for any number,
-        independently, R for exactly R, f < 1 for a share f of the tokens, each with probability f.
+        independently, R for exactly R, f < 1 for a share of them that is f in the mean over bags.
     token_count_proba_ : array of shape (K, A)
         The probability of each of these assumptions.
     token_slope_, token_intercept_, token_ceiling_ : arrays of shape (K, A)
         Of `predict_token_proba`, for each of these assumptions.
+    token_log_odds_ : array of shape (K,)
+        Of a positive bag beforehand, in the assumption of a share; 0 if it was not tried.
     token_rate_ : array of shape (K,)
         The mean of these probabilities over the tokens.
     side_ : array of shape (K,)
@@ -127,7 +130,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
     normal_scores_ : TokenNormalScores or None
         What makes the normal scores; None if no column has heavy tails.
     similarities_ : BagSimilarities or None
-        What makes the similarities to prototypes; None for bags of one token.
+        What makes the similarities to prototypes; None for bags of one token, and where no member
+        acts on them.
     classes_, left_out_scores_, left_out_auc_, n_bags_, n_features_in_
         As for `PooledClassifier`; left-out scores are averages with these weights.
 
@@ -153,6 +157,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     token_slope_: Float[np.ndarray, "K A"]
     token_intercept_: Float[np.ndarray, "K A"]
     token_ceiling_: Float[np.ndarray, "K A"]
+    token_log_odds_: Float[np.ndarray, " K"]
     token_rate_: Float[np.ndarray, " K"]
     threshold_: Annotated[float, NOT_FINITE]
 
@@ -253,6 +258,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
                 odds_of[:, k, place] = weight, a, b, odds.ceiling
         self.token_count_proba_, self.token_slope_ = odds_of[:2]
         self.token_intercept_, self.token_ceiling_ = odds_of[2:]
+        # Those of the counts are 0.
+        self.token_log_odds_ = np.array([sum(o.log_odds for o in fit.odds) for fit in fits])
         self.token_rate_ = np.array([fit.rate for fit in fits])
         self.side_ = np.array([fit.side for fit in fits])
 
@@ -288,7 +295,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         list of arrays of shape (L_i,), or (L_i, n_classes) for more than two classes
         """
         bags = self._read(X)
-        scores = self._token_scores(bags).astype(np.float64)
+        scores = self._token_scores(bags.nonempty).astype(np.float64)
         chances = np.zeros_like(scores)
         if not len(scores):  # of bags without a token
             return self._per_bag(chances, bags)
@@ -296,7 +303,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
         for k, place in zip(*np.nonzero(self.token_count_proba_), strict=True):
             slope, intercept, ceiling = (float(values[k, place]) for values in fitted)
             count = float(self.token_counts_[place])
-            odds = TokenOdds(count, np.array([slope]), intercept, ceiling)
+            before = float(self.token_log_odds_[k])
+            odds = TokenOdds(count, np.array([slope]), intercept, ceiling, log_odds=before)
             given_count = odds.probabilities(scores[:, k : k + 1], bags.nonempty.sizes)
             chances[:, k] += self.token_count_proba_[k, place] * given_count
         return self._per_bag(np.where(self._silent(), self.token_rate_, chances), bags)

@@ -56,13 +56,10 @@ MEMBERS = (PooledRegressor, SimilarityRegressor, AttentionRegressor, ForestRegre
 class BagRegressor(BagStack, BaseBagRegressor):
     """An average of regressors of bags, weighted by how well they predict bags left out.
 
-    The members and their weights are as for `BagClassifier`, with the square loss: the mean of y,
-    regressions on the logarithm of the size of a bag and by trees, on mean, maximum and standard
-    deviation of the columns, on similarities to tokens of training bags, and on the mean token, on
-    column maxima and by attention, these three on the tokens and on their normal scores, and by
-    attention on the tokens less the mean of their bag. Of each
-    member predictions are kept within the range of the training numbers, widened by its width to
-    either side, so that a bag unlike all of these is not extrapolated without bound.
+    The members and their weights are those of `BagClassifier`, with the square loss: the mean of y
+    stands for the class rate, linear regressions for logistic ones, and trees are of numbers. Of
+    each member predictions are kept within the range of the training numbers, widened by its width
+    to either side, so that a bag unlike all of these is not extrapolated without bound.
 
     Parameters
     ----------
@@ -84,7 +81,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
         0.
     range_ : array of shape (2,)
         The least and the largest prediction of a member.
-    left_out_scores_, normal_scores_, n_bags_, n_features_in_
+    left_out_scores_, normal_scores_, similarities_, n_bags_, n_features_in_
         As for `BagClassifier`; left-out scores are predictions.
 
     See Also

@@ -110,10 +110,13 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
             bags = bags[targets.used]
         check_magnitude(bags)
         labels = None if targets.numbers else targets.given
-        shown = getattr(self, "progress", True)
+        shown, weight = getattr(self, "progress", True), targets.weight
+        look = first_look(
+            bags, labels, targets.groups, sample_weight=weight, progress=shown, stacklevel=5
+        )
         loss, ridge = get_loss(self.loss), auto_or_positive("ridge", self.ridge)
         with (
-            first_look(bags, labels, targets.groups, progress=shown, stacklevel=5),
+            look,
             one_thread(),  # products go chunk by chunk: too small to be shared among threads
             np.errstate(under="ignore"),  # a loss, or a similarity, that is nearly 0
         ):

@@ -61,7 +61,7 @@ class EmptyBagWarning(UserWarning):
 
 
 class QueryWarning(UserWarning):
-    """Attention does not beat mean pooling on held-out bags, or nothing beats a constant.
+    """Attention does not beat mean pooling on held-out bags, or nothing beats a constant or chance.
 
     Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
     """
@@ -172,7 +172,14 @@ _looked: contextvars.ContextVar[bool] = contextvars.ContextVar("looked at bags",
 
 @contextlib.contextmanager
 def first_look(
-    bags: Bags, y: Any, groups: Any, *, ids: Any = None, progress: bool = True, stacklevel: int
+    bags: Bags,
+    y: Any,
+    groups: Any,
+    *,
+    sample_weight: Any = None,
+    ids: Any = None,
+    progress: bool = True,
+    stacklevel: int,
 ) -> Iterator[list[str]]:
     """Warn of padding, and of leaks, which are yielded.
 
@@ -182,7 +189,7 @@ def first_look(
         yield []
         return
     warn_of_padding(bags, stacklevel + 1)
-    leaks = find_leaks(bags, y, groups, ids=ids, progress=progress)
+    leaks = find_leaks(bags, y, groups, sample_weight=sample_weight, ids=ids, progress=progress)
     for leak in leaks:
         warnings.warn(leak, LeakWarning, stacklevel=stacklevel)
     token = _looked.set(True)

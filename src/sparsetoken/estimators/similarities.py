@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.bags import Bags
 from sparsetoken.base.validation import integer
 from sparsetoken.estimators.base import RandomState, ReadoutEstimator
+from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, fit_linear
 from sparsetoken.estimators.fitting.queries import telling
 from sparsetoken.estimators.fitting.standard_tokens import CHUNK, mean_and_variance, scales
@@ -52,9 +53,9 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
     prototypes_ : array of shape (P, d)
         Tokens of training bags.
     prototype_bags_ : int array of shape (P,)
-        The training bags that they are from, of those with weight.
+        The bag that each is from: its place among the training bags of weight > 0.
     column_scale_ : array of shape (d,)
-        What columns are divided by for distances.
+        What columns are divided by for distances: inf if they are constant, and play no part.
     bandwidth_ : float
         h.
     n_features_in_ : int
@@ -88,7 +89,7 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     prototypes_: Float[np.ndarray, "P d"]
     prototype_bags_: Int[np.ndarray, " P"]
-    column_scale_: Float[np.ndarray, " d"]
+    column_scale_: Annotated[Float[np.ndarray, " d"], NOT_FINITE]
     bandwidth_: float
     _n_features_out: int
 
@@ -111,7 +112,7 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
         X : any form of bags
         y : None
         sample_weight : array of shape (n,), optional
-            How often each bag counts, >= 0.
+            How much each bag counts, >= 0; their common scale plays no part.
 
         Raises
         ------
@@ -131,7 +132,9 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
         share = weight[np.searchsorted(bags.offsets, rows, side="right") - 1]
         tokens = bags.tokens[rows]
         mean, variance = mean_and_variance(tokens, share / share.sum())
-        self.column_scale_ = scales(np.sqrt(variance), mean, bags.dtype)
+        deviation = np.sqrt(variance)
+        scale = scales(deviation, mean, bags.dtype)
+        self.column_scale_ = np.where(scale == deviation, scale, np.inf)
         z = ((tokens - mean) / self.column_scale_).astype(bags.dtype)
         _, chosen = np.unique(z, axis=0, return_index=True)
         if len(chosen) > most:
@@ -200,19 +203,22 @@ def _problems(training: Training) -> Iterator[tuple[Task, float]]:
 def _unseen(training: Training, task: Task, constant: float) -> LinearFit:
     """Return a readout, with scores of bags without their fold and the prototypes of it.
 
-    That of a fold without which there is one class only is the constant.
+    Bags of a fold without which there is one class, or no prototype, get the mean score of the
+    others: the constant may lie above these, or below, and would tell the bags apart.
     """
     folds, of_column = training.folds, training.column_bags
     fit, samples = task.mean_fit, task.samples
     if folds is None or of_column is None:
         return fit
-    F, scores = task.tokens.means / fit.scale, np.full(len(folds), constant)
+    F, scores = task.tokens.means / fit.scale, np.full(len(folds), np.nan)
     for fold in range(folds.max() + 1):
         rest, columns = folds != fold, folds[of_column] != fold
         if columns.any() and telling(samples, [rest])[0]:
             part, few = FeatureMatrix(F[np.ix_(rest, columns)]), samples.take(rest)
             found = fit_linear(part, few, task.loss, fit.ridge, leave_out=False)
             scores[~rest] = F[np.ix_(~rest, columns)] @ found.w + found.b
+    known = ~np.isnan(scores)
+    scores[~known] = scores[known].mean() if known.any() else constant
     losses = np.asarray(task.loss.value(samples.y, scores))
     return dataclasses.replace(fit, left_out=losses, left_out_scores=scores)
 
@@ -226,9 +232,7 @@ def _ordered(bags: Bags, rng: np.random.RandomState) -> Int[np.ndarray, " N"]:
 
 
 def _squares(z: Float[np.ndarray, "m d"], P: Float[np.ndarray, "P d"]) -> Float[np.ndarray, "m P"]:
-    """Return squared distances of rows; differences of large numbers lose no digits."""
-    centre = P.mean(axis=0)
-    z, P = z - centre, P - centre
+    """Return squared distances of rows that are not far from the origin."""
     return np.maximum(np.square(z).sum(axis=1)[:, None] + np.square(P).sum(axis=1) - 2 * z @ P.T, 0)
 
 
@@ -237,10 +241,12 @@ def _nearest(
 ) -> Float[np.ndarray, "n P"]:
     """Return the squared distance from each prototype to the nearest token of each bag."""
     rows_of_chunk = max(1, CHUNK // max(prototypes.shape))
-    P = (prototypes / scale).astype(bags.dtype)
+    centre = prototypes.mean(axis=0)  # differences of large numbers would lose digits
+    P = ((prototypes - centre) / scale).astype(bags.dtype)
     found = np.full((len(bags), len(P)), np.inf, bags.dtype)
     for start in range(0, len(bags.tokens), rows_of_chunk):
-        D = _squares((bags.tokens[start : start + rows_of_chunk] / scale).astype(bags.dtype), P)
+        z = (bags.tokens[start : start + rows_of_chunk] - centre) / scale
+        D = _squares(z.astype(bags.dtype), P)
         first = int(np.searchsorted(bags.offsets, start, side="right")) - 1
         last = int(np.searchsorted(bags.offsets, start + len(D), side="left"))
         bounds = np.clip(bags.offsets[first : last + 1] - start, 0, len(D)).tolist()

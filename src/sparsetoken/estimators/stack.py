@@ -113,6 +113,11 @@ class BagStack(TokenOrder):
             normal scores if members use them.
         """
         bags, targets, own = training.bags, training.targets, self._own_members()
+        excluded = self._excluded()
+
+        def included(name: str) -> bool:
+            return excluded.isdisjoint({name, name.split(" of ")[0]})
+
         several = bool(bags.sizes.max() > 1)
         training, folds, rng = self._in_folds(training, needed=bool(own) or several)
 
@@ -141,6 +146,7 @@ class BagStack(TokenOrder):
             planned += [(name + more, clone(kinds[name]), part) for name in names]
         if several:
             planned.append(("statistics", kinds["statistics"], whole))
+        if several and any(map(included, PROTOTYPES)):
             similarities = BagSimilarities(random_state=rng.randint(2**31 - 1))
             self.similarities_ = similarities.fit(bags, sample_weight=targets.weight)
             similar = self._part("similarities", whole)
@@ -150,9 +156,8 @@ class BagStack(TokenOrder):
             )
             kinds[PROTOTYPES[1]].random_state = rng.randint(2**31 - 1)
             planned += [(name, kinds[name], similar) for name in PROTOTYPES]
-        excluded = self._excluded()
         kinds["forest"].with_sizes = "size" not in excluded
-        planned = [one for one in planned if excluded.isdisjoint({one[0], one[0].split(" of ")[0]})]
+        planned = [one for one in planned if included(one[0])]
 
         # Members, with scores of bags that they have not seen.
         constant = kinds[CONSTANT].fit(bags, targets.given, sample_weight=targets.weight)
@@ -233,13 +238,13 @@ class BagStack(TokenOrder):
             given = given_to(member, *parts)
             return clone(member).fit(bags[rows], y[rows], **given)
 
-        left_out = np.empty((len(y), len(self._names())))
+        left_out, known = np.empty((len(y), len(self._names()))), np.zeros(len(y), dtype=bool)
         for fold in np.unique(folds):
             rest, here = folds != fold, folds == fold
-            if not targets.numbers and (y[rest] == y[rest][0]).all():  # the only bag of a class
-                left_out[here] = targets.constants
-            else:
-                left_out[here] = self._of_user(fitted(rest), bags[here])
+            if targets.numbers or (y[rest] != y[rest][0]).any():
+                left_out[here], known[here] = self._of_user(fitted(rest), bags[here]), True
+        # Where the only bag of a class is left out, a score unlike the others would tell of it.
+        left_out[~known] = left_out[known].mean(axis=0) if known.any() else targets.constants
         return fitted(np.ones(len(y), dtype=bool)), left_out
 
     def _averaged(

@@ -189,10 +189,21 @@ def test_a_share_is_the_mixture_by_hand() -> None:
     sizes, odds = np.array([3]), np.array([0.2, 1.5, 6.0])
     f = 0.2 * 2.0 ** np.arange(-2, 3)
     products = np.prod(1 - f[:, None] + f[:, None] * odds, axis=1)
-    total, chances = CountedTokens(sizes, 0.2)(odds)
+    products *= 0.3
+    total, chances = CountedTokens(sizes, 0.2, np.log(0.3))(odds)
     assert total[0] == pytest.approx(np.log1p(products.mean()))
     expected = [(products * f * o / (1 - f + f * o)).mean() / (1 + products.mean()) for o in odds]
     np.testing.assert_allclose(chances, expected)
+
+
+def test_a_share_knows_how_rare_the_class_is() -> None:
+    """One bag of ten is positive: the odds before its tokens are seen."""
+    scores, sizes, y, _ = lesions(2)
+    kept = np.flatnonzero((y < 0) | (np.arange(60) < 8))
+    tokens = np.concatenate([np.arange(sizes[:i].sum(), sizes[: i + 1].sum()) for i in kept])
+    samples = Samples(y[kept], np.ones(len(kept)), np.ones(len(kept)))
+    (odds,) = _of_share(scores[tokens], sizes[kept], samples)
+    assert odds.log_odds == pytest.approx(np.log(4 / 30))
 
 
 def test_few_tokens_are_no_share() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags.segments import segment_log_mean_exp
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, fit_single_features, gain
@@ -130,12 +130,14 @@ def attend(
     varying = [
         _unseen(task, one * told * grown, folds, 1.0) for one in spectral(task, subsets, folds)
     ]
-    choices = _tried(task, [one.times(c) for one in (mean, *varying) for c in (1.0, -1.0)], grid)
+    both_ways = [one.times(c) for one in (mean, *varying) for c in (1.0, -1.0)]
+    choices = _tried(task, both_ways, grid, told[folds])
     first = _best(choices, task.samples)
     start, k = (first.direction, first.sharpness) if first else (mean, 1.0)
     refined = likelihood_queries(task, subsets, k * start.queries, start.sign)
     refined = [one * told * grown for one in refined]
-    choices += _tried(task, [_unseen(task, one, folds, start.sign) for one in refined], grid)
+    found = [_unseen(task, one, folds, start.sign) for one in refined]
+    choices += _tried(task, found, grid, told[folds])
     choice = _best(choices, task.samples)
     steps = _unseen(task, two_steps(task, subsets) * told * grown, folds, 1.0)
     towards = float(np.sign(steps.queries[:, -1] @ task.mean_fit.w))
@@ -164,17 +166,28 @@ def _unseen(
     return _Direction(queries, np.take_along_axis(scores, fold_of_token, axis=1)[:, 0], sign)
 
 
-def _tried(task: Task, directions: Iterable[_Direction], grid: Iterable[float]) -> list[_Choice]:
+def _tried(
+    task: Task,
+    directions: Iterable[_Direction],
+    grid: Iterable[float],
+    known: Bool[np.ndarray, " n"],
+) -> list[_Choice]:
     """Return every direction at every sharpness, with slope and intercept of its pooled scores.
 
-    They are scores of queries that have not seen their bags, which these calibrate.
+    They are scores of queries that have not seen their bags, which these calibrate. Bags of a fold
+    without which nothing is known of a class get the mean of the others: the score 0 of a query of
+    zeros would tell them apart.
     """
     pairs = [(one, k) for one in directions for k in grid]
-    pooled = [
-        segment_log_mean_exp(one.scores * one.scores.dtype.type(k), task.bags.offsets)
-        for one, k in pairs
-    ]
-    fits = fit_single_features(np.stack(pooled).astype(np.float64), task.samples, task.loss)
+    pooled = np.stack(
+        [
+            segment_log_mean_exp(one.scores * one.scores.dtype.type(k), task.bags.offsets)
+            for one, k in pairs
+        ]
+    ).astype(np.float64)
+    if known.any():
+        pooled[:, ~known] = pooled[:, known].mean(axis=1, keepdims=True)
+    fits = fit_single_features(pooled, task.samples, task.loss)
     return [_Choice(one, k, fit) for (one, k), fit in zip(pairs, fits, strict=True)]
 
 

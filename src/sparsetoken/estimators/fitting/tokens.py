@@ -30,17 +30,19 @@ class CountedTokens:
     tokens: the elementary symmetric polynomial e_R(o), or prod_l (1 + o_l) - 1. The probability
     that token l makes its bag positive is the derivative of log(1 + E) in log o_l. In a bag of
     fewer than R tokens all of them do. Where a share f of the tokens of a bag does, o_l are ratios
-    of densities, and E = mean_f prod_l (1 - f + f o_l): f differs from bag to bag.
+    of densities, and E = e^c mean_f prod_l (1 - f + f o_l): f differs from bag to bag.
 
     Parameters
     ----------
     sizes : int array of shape (n,)
     count : float
         R, or 0 for any number, or the mean of f, in (0, 1).
+    log_odds : float
+        c, of a positive bag beforehand; of shares alone.
     """
 
-    def __init__(self, sizes: Int[np.ndarray, " n"], count: float) -> None:
-        self._sizes, self._count = sizes, count
+    def __init__(self, sizes: Int[np.ndarray, " n"], count: float, log_odds: float = 0.0) -> None:
+        self._sizes, self._count, self._log_odds = sizes, count, log_odds
         self._starts = np.cumsum(sizes) - sizes
         self._pairs = list(_pairs(sizes)) if count > 1 else []
 
@@ -62,7 +64,7 @@ class CountedTokens:
     ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " N"]]:
         shares = np.minimum(np.multiply(self._count, SHARES), 0.99)
         logs = np.stack([np.add.reduceat(np.log1p(f * (odds - 1)), self._starts) for f in shares])
-        total = logsumexp(logs, axis=0) - math.log(len(shares))
+        total = self._log_odds + logsumexp(logs, axis=0) - math.log(len(shares))
         of_share = expit(total) * softmax(logs, axis=0)
         of_token = np.zeros_like(odds)
         for f, chance in zip(shares, of_share, strict=True):
@@ -131,6 +133,8 @@ class TokenOdds:
         c, in (0, 1].
     loss : float
         Mean log-loss of the bags, with the penalty.
+    log_odds : float
+        Of a positive bag beforehand, where the count is a share.
     """
 
     count: float
@@ -138,13 +142,14 @@ class TokenOdds:
     intercept: float
     ceiling: float
     loss: float = np.nan
+    log_odds: float = 0.0
 
     def probabilities(
         self, scores: Float[np.ndarray, "N J"], sizes: Int[np.ndarray, " n"]
     ) -> Float[np.ndarray, " N"]:
         """Return the probability of each token that it makes its bag positive."""
         p = np.minimum(self.ceiling * expit(scores @ self.coef + self.intercept), 1 - ROUNDING)
-        return CountedTokens(sizes, self.count)(p / (1 - p))[1]
+        return CountedTokens(sizes, self.count, self.log_odds)(p / (1 - p))[1]
 
 
 def fit_odds(
@@ -332,8 +337,10 @@ def _of_share(
     f = float(expit(v))
     if a == 0 or f * np.median(sizes) <= MOST:
         return []
-    odds = TokenOdds(f, np.array([a]), A, 1.0)
-    total = CountedTokens(sizes, f)(np.exp(np.minimum(a * scores + A, -np.log(ROUNDING))))[0]
+    before = float(logit(number @ (samples.y > 0) / number.sum()))
+    odds = TokenOdds(f, np.array([a]), A, 1.0, log_odds=before)
+    ratios = np.exp(np.minimum(a * scores + A, -np.log(ROUNDING)))
+    total = CountedTokens(sizes, f, before)(ratios)[0]
     log_positive = np.log(-np.expm1(np.minimum(-total, -ROUNDING)))
     loss = -(number / number.sum()) @ np.where(samples.y > 0, log_positive, -total)
     return [dataclasses.replace(odds, loss=float(loss))]
