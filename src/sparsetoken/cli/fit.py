@@ -52,8 +52,8 @@ def fit(
         str,
         Option(
             help="Members to leave out of --model bag, separated by commas: size, with the sizes "
-            "that trees see, or forest, mean, maxima, attention, statistics, prototypes, forest of "
-            "prototypes."
+            "that trees see, or forest, mean, maxima, attention, attention of centred tokens, "
+            "statistics, prototypes, forest of prototypes."
         ),
     ] = "",
     out: Annotated[
