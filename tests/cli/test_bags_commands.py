@@ -476,6 +476,10 @@ def test_one_label_against_the_rest(data, tmp_path):
         found = run("score", out, path, *options)
         assert found.exit_code == 2
         assert word in found.stderr
+    np.savez(path, X=data[0], y=np.where(y == "z", "A", y))  # not all that is meant by a
+    found = run(*command)
+    assert found.exit_code == 2
+    assert "labels must be different in more than their case; got 'A, a'" in found.stderr
 
 
 @pytest.mark.parametrize("content", [None, b"no pickle"])
@@ -526,6 +530,8 @@ def test_numbers_are_predicted_and_scored(tmp_path):
     options = ("--labels", "grade", "--columns", "a,b,c", "--json")
     scores = json.loads(run("score", model, tmp_path / "g.parquet", *options).stdout)
     assert scores["r2"] == load(model).score(bags, y)
+    told = run("score", model, tmp_path / "g.parquet", *options, "--positive", "2.0").stderr
+    assert "--positive must be left out for a model of numbers; got '2.0'" in told
     assert scores["mean_absolute_error"] == pytest.approx(np.abs(predicted - y).mean())
     refused = run("fit", tmp_path / "g.parquet", "--labels", "grade").stderr
     assert "BagRegressor predicts numbers" in refused
