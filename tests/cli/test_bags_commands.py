@@ -345,6 +345,14 @@ def test_bad_options_are_one_message(command, arguments, word, dense):
     assert len(found.stderr.splitlines()) == 1
 
 
+def test_labels_that_are_no_classes_are_refused_before_the_fit(data, tmp_path):
+    np.savez(tmp_path / "ids.npz", X=data[0], y=np.arange(len(data[0])))
+    found = run("fit", tmp_path / "ids.npz")
+    assert found.exit_code == 2
+    assert found.stderr.startswith("Error: y must be of a class in two bags or more")
+    assert len(found.stderr.splitlines()) == 1
+
+
 def test_a_model_does_not_replace_the_bags(dense):
     before = dense.read_bytes()
     found = run("fit", str(dense), "--out", str(dense))
