@@ -312,3 +312,7 @@ def test_two_pictures_of_elephants_are_nearly_one() -> None:
     with np.load(SETS / "elephant.npz") as file:
         bags, y = from_long(file["X"], file["bag"]).bags, file["y"]
     assert _told(bags, y) == f"{TWINS}169 and 175"
+
+
+def test_tokens_that_a_fit_refuses_are_looked_at_without_a_warning() -> None:
+    assert find_leaks(np.random.default_rng(0).standard_normal((20, 4, 3)) * 1e300) == []

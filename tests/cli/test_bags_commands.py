@@ -345,6 +345,14 @@ def test_bad_options_are_one_message(command, arguments, word, dense):
     assert len(found.stderr.splitlines()) == 1
 
 
+def test_labels_that_are_no_classes_are_refused_before_the_fit(data, tmp_path):
+    np.savez(tmp_path / "ids.npz", X=data[0], y=np.arange(len(data[0])))
+    found = run("fit", tmp_path / "ids.npz")
+    assert found.exit_code == 2
+    assert found.stderr.startswith("Error: y must be of a class in two bags or more")
+    assert len(found.stderr.splitlines()) == 1
+
+
 def test_a_model_does_not_replace_the_bags(dense):
     before = dense.read_bytes()
     found = run("fit", str(dense), "--out", str(dense))
@@ -481,6 +489,10 @@ def test_one_label_against_the_rest(data, tmp_path):
         found = run("score", out, path, *options)
         assert found.exit_code == 2
         assert word in found.stderr
+    np.savez(path, X=data[0], y=np.where(y == "z", "A", y))  # not all that is meant by a
+    found = run(*command)
+    assert found.exit_code == 2
+    assert "labels must be different in more than their case; got 'A, a'" in found.stderr
 
 
 @pytest.mark.parametrize("content", [None, b"no pickle"])
@@ -531,6 +543,8 @@ def test_numbers_are_predicted_and_scored(tmp_path):
     options = ("--labels", "grade", "--columns", "a,b,c", "--json")
     scores = json.loads(run("score", model, tmp_path / "g.parquet", *options).stdout)
     assert scores["r2"]["value"] == pytest.approx(load(model).score(bags, y))
+    told = run("score", model, tmp_path / "g.parquet", *options, "--positive", "2.0").stderr
+    assert "--positive must be left out for a model of numbers; got '2.0'" in told
     assert scores["mean_absolute_error"]["value"] == pytest.approx(np.abs(predicted - y).mean())
     refused = run("fit", tmp_path / "g.parquet", "--labels", "grade").stderr
     assert "BagRegressor predicts numbers" in refused

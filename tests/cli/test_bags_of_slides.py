@@ -185,17 +185,17 @@ def test_a_folder_has_a_file_and_a_picture_of_each_slide(model: Path, tmp_path: 
     """Names are those of the slides, also of one in another folder."""
     few, out = tmp_path / "few", tmp_path / "maps"
     (few / "P1").mkdir(parents=True)
-    for name, n in (("a b", 4), ("P1/c", 1)):
+    for name, n in (("ä b", 4), ("P1/c", 1)):
         places = 100 * np.stack([np.arange(n), np.zeros(n)], axis=1)
         np.savez(few / f"{name}.npz", features=np.ones((n, D), np.float32), coords=places)
     for _ in range(2):  # into a folder that is there, too
         found = run("tokens", model, few, "--out", out)
         assert (found.exit_code, found.stdout) == (0, f"Saved: {out}, 5 tokens of 2 bags\n")
-    names = {f"{name}{ending}" for name in ("a%20b", "P1%2Fc") for ending in (".geojson", ".png")}
+    names = {f"{name}{ending}" for name in ("ä b", "P1%2Fc") for ending in (".geojson", ".png")}
     assert {path.name for path in out.iterdir()} == names
     (alone,) = json.loads((out / "P1%2Fc.geojson").read_text())["features"]
     assert alone["geometry"]["coordinates"][0][2] == [100, 100]  # the side is that of the others
-    assert (out / "a%20b.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "ä b.png").read_bytes().startswith(b"\x89PNG")
     with limited(100):
         full = run("tokens", model, few, "--out", out)
     assert (full.exit_code, full.stdout) == (1, "Saved: not all\n")
@@ -210,12 +210,22 @@ def test_places_that_are_not_known_are_refused(slides: Path, model: Path, tmp_pa
     assert "file other than the input" in run("tokens", model, many, "--out", many).stderr
     for places, word in (
         ({}, "--out must be a table for bags without coordinates"),
-        ({"coords": np.zeros((1, 2))}, "--tile must be given for bags of single tokens"),
-        ({"coords": np.full((1, 2), np.nan)}, "coordinates of here must be a finite array"),
+        (
+            {"coords": np.zeros((1, 2))},
+            "--tile must be given where all tokens",
+        ),
+        ({"coords": np.full((1, 2), np.nan)}, "magnitude at most 1e+12; got nan"),
+        ({"coords": np.array([[0, 1e300]])}, "magnitude at most 1e+12; got 1e+300"),
+        (
+            {"coords": np.zeros((1, 3))},
+            "coordinates of here must be an array of shape (1, 2)",
+        ),
     ):
         np.savez(here / "here.npz", features=np.ones((1, D), np.float32), **places)
         assert word in run("tokens", model, here, "--out", tmp_path / "maps").stderr
     assert not (tmp_path / "maps").exists()
+    told = run("tokens", model, here, "--out", tmp_path / "t.csv", "--tile", 9).stderr
+    assert "--tile must be left out for a table; got 9" in told
 
 
 def test_a_table_is_packed(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_no_text_keeps_nothing_in_the_working_folder(folder):
         ("alhpa0 = 2", "Did you mean --alpha0?"),
         ("json = 'no idea'", "json"),
         ("strength = 'ten'", "strength (theta) must be a finite number"),
-        ("strength = ", "TOMLDecodeError"),
+        ("strength = ", "a TOML file; got 'c.toml'. TOMLDecodeError: Invalid value"),
     ],
 )
 def test_a_wrong_key_or_value_is_one_message(text, told, folder):

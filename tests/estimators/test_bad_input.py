@@ -63,6 +63,7 @@ REFUSALS: dict[str, Callable[[np.ndarray, np.ndarray], tuple[object, object, dic
     "-inf": lambda X, y: (changed(X, -np.inf), y, {}, "got '-inf at bag 7, token 2, column 1'"),
     "empty bag": lambda X, y: (listed(X, X[0, :0]), y, {}, "bag 5 must be of at least one token"),
     "another d": lambda X, y: (listed(X, np.ones((3, 5))), y, {}, "d = 4, as bag 0; got 'd = 5'"),
+    "a path": lambda X, y: ("slides", y, {}, "X must be bags; got 'slides'. st.bags.read"),
     "no bag": lambda X, y: (listed(X, np.ones(4)), y, {}, r"(tokens, d); got 'shape (4,)'"),
     "large": lambda X, y: (X * 1e160, y, {}, "between 1e-100 and 1e+100"),
     "small": lambda X, y: (X * 1e-160, y, {}, "between 1e-100 and 1e+100"),

@@ -16,6 +16,7 @@ from sparsetoken.estimators import (
     TokenNormalScores,
     TokenTransformer,
 )
+from sparsetoken.estimators.fitting.standard_tokens import less_means
 
 EMPTY = np.empty((0, 4))
 FORMS = {
@@ -112,3 +113,10 @@ def test_members_know_it_themselves(three) -> None:
     assert isinstance(model, BagClassifier)
     with pytest.warns(EmptyBagWarning):
         assert model.members_["mean"].predict_proba([EMPTY]) == pytest.approx(1 / 3)
+
+
+def test_scores_less_the_means_of_bags_skip_empty_ones() -> None:
+    """Also the last one: it begins where the tokens end."""
+    bags = Bags(np.zeros((5, 1)), np.array([0, 2, 2, 5, 5]))
+    found = less_means(np.array([[1.0, 3.0, 1.0, 2.0, 6.0]]), bags)
+    np.testing.assert_array_equal(found, [[-1, 1, -2, -1, 3]])

@@ -182,6 +182,12 @@ def test_refusals(weak):
             st.cross_validated(model, bags, y)
     with pytest.raises(InvalidInput, match="folds must be an integer >= 2"):
         st.cross_validated(PooledClassifier(), bags, y, folds=1)
+    for labels, groups, told in (
+        (np.arange(90), None, "90 classes, each in one bag"),
+        (y, y, "2 classes, each in one group"),
+    ):
+        with pytest.raises(InvalidInput, match=told):
+            st.cross_validated(PooledClassifier(), bags, labels, groups=groups)
 
 
 def test_the_positive_class_is_that_of_the_model(weak, monkeypatch):

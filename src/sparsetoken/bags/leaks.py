@@ -111,7 +111,10 @@ def find_leaks(
             raise InvalidInput(name, f"one for each of {n} bags", f"shape {given.shape}")
     least = np.empty((n, bags.dimension))
     most, means = np.empty_like(least), np.empty_like(least)
-    with progress_of("bags looked at", 2 * n, progress) as done:
+    with (
+        np.errstate(over="ignore"),  # of tokens that a fit refuses
+        progress_of("bags looked at", 2 * n, progress) as done,
+    ):
         for i, bag in enumerate(bags):  # one pass over a memory map
             least[i], most[i] = bag.min(axis=0), bag.max(axis=0)
             means[i] = bag.mean(axis=0, dtype=np.float64)

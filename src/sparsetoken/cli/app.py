@@ -55,7 +55,8 @@ def execute(arguments: Sequence[str]) -> int:
     first, second, *_ = [*arguments, "", ""]
     word, known = (second, BAGS) if first == "bags" else (first, {**COMMANDS, "bags": ""})
     if word and not word.startswith("-") and word not in known:  # before anything is imported
-        message(f"Error: no command {word!r}.{closest(word, known)} See sparsetoken --help.")
+        near = f" Did you mean bags {word}?" if word in BAGS else closest(word, known)
+        message(f"Error: no command {word!r}.{near} See sparsetoken --help.")
         return 2
     columns = shutil.get_terminal_size().columns
     if "COLUMNS" in os.environ or columns < NARROWEST:
@@ -67,7 +68,7 @@ def execute(arguments: Sequence[str]) -> int:
     for warning in ("ignore:resource_tracker", f"ignore:{UNREADABLE}"):
         if warning not in sys.warnoptions:
             sys.warnoptions.append(warning)
-    from cyclopts import CycloptsError
+    from cyclopts import CycloptsError, UnusedCliTokensError
 
     from sparsetoken.cli.application import application
     from sparsetoken.cli.progress import bar_or_lines
@@ -92,7 +93,11 @@ def execute(arguments: Sequence[str]) -> int:
     except CycloptsError as error:
         names = [first, second] if known is BAGS else [first] * (first in known)
         words = ["sparsetoken", *(name for name in names if name[:1] not in ("", "-")), "--help"]
-        message(f"Error: {error} See {' '.join(words)}.")
+        what = str(error)
+        if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+            first = error.unused_tokens[0]
+            what = f"{first!r} is one argument too many; lists have commas without spaces."
+        message(f"Error: {what} See {' '.join(words)}.")
         return 2
     except Failure as error:
         message(f"Error: {error}")

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from cyclopts import App, ArgumentCollection, Group
+from cyclopts import App, ArgumentCollection, CycloptsError, Group
 from cyclopts import Parameter as Option
 from cyclopts.config import Toml
 
@@ -58,7 +58,11 @@ def _of_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection)
     if not path.is_file() or not os.access(path, os.R_OK):
         raise InvalidInput("--config", "a TOML file that can be read", str(path))
     found = Toml(path, use_commands_as_keys=False, source=str(path))
-    for key, value in found.config.items():
+    try:
+        config = found.config
+    except CycloptsError as error:
+        raise InvalidInput("--config", "a TOML file", str(path), f"{error}.") from None
+    for key, value in config.items():
         entries = value if isinstance(value, list) and value else [value]
         plain = all(isinstance(entry, int | float | str) for entry in entries)
         if not plain or key in (*COMMANDS, "bags", "config"):

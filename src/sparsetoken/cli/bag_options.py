@@ -182,6 +182,9 @@ class LabelledSource(Source):
         if self.positive not in data.classes:
             got = self.positive
             raise InvalidInput("positive", f"one of the labels {some(data.classes)}", got)
+        alike = [one for one in data.classes if one.casefold() == self.positive.casefold()]
+        if len(alike) > 1:  # False would be of both
+            raise InvalidInput("labels", "different in more than their case", some(alike))
         return dataclasses.replace(data, y=data.y.astype(str) == self.positive)
 
 

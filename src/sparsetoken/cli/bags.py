@@ -129,11 +129,14 @@ def score(
 
     Example: sparsetoken bags score model.skops new.npz
     """
+    from sparsetoken.base.validation import InvalidInput
     from sparsetoken.cli.scores import scores_of, table_of
 
     check_out(out, file, source.sheet)
     estimator = loaded_model(model)
     classes = [str(one) for one in getattr(estimator, "classes_", ())]
+    if source.positive and not classes:
+        raise InvalidInput("--positive", "left out for a model of numbers", source.positive)
     columns = columns_of_model(estimator, file)
     data = source.read(file, columns, empty=not refuse_empty, classes=classes)
     values, why = scores_of(estimator, data, source.positive)

@@ -54,8 +54,8 @@ def fit(
         str,
         Option(
             help="Members to leave out of --model bag, separated by commas: size, with the sizes "
-            "that trees see, or forest, mean, maxima, attention, statistics, prototypes, forest of "
-            "prototypes."
+            "that trees see, or forest, mean, maxima, attention, attention of centred tokens, "
+            "statistics, prototypes, forest of prototypes."
         ),
     ] = "",
     out: Annotated[
@@ -91,6 +91,7 @@ def fit(
     from sparsetoken.estimators.inputs import QueryWarning, first_look
     from sparsetoken.estimators.saving import check_savable, save
     from sparsetoken.estimators.thresholds import AUTO, check_threshold
+    from sparsetoken.forecasting.crossvalidation import most_folds
 
     choice("model", model, list(_ESTIMATORS))
     folds, seed = integer("folds", folds, 2), o.random_state(seed)
@@ -109,6 +110,7 @@ def fit(
     else:
         targets = read_classes(data.bags, data.y, None, None, data.groups)
         check_threshold(line, len(targets.classes))
+    most_folds(targets, folds)  # refuses classes of one bag before the work
     names = dict.fromkeys((model,) if numbers else (model, "pooled"))
     made = {name: _estimator(name, seed, numbers) for name in names}
     positive = {str(c): c for c in targets.classes.tolist()}.get(source.positive)

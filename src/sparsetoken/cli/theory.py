@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from sparsetoken.base.validation import choice
+from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.cli import options as o
 from sparsetoken.cli.grid import answered, computed, made, options, points_of
 from sparsetoken.cli.output import Answer, pairs
@@ -41,6 +41,8 @@ def models_of(given: Any) -> dict[str, Any]:
 def model_of(at: dict[str, Any]) -> Any:
     """Return the model of options, with the query that is given, or the steps that find it."""
     known = {name: at[name] for name in ("cosine", "sharpness") if at[name] is not None}
+    if "cosine" not in known and known:
+        raise InvalidInput("--sharpness", "given with --cosine", known["sharpness"])
     query = Query(**known) if known else made(TwoSteps, at)
     return make_model(at["model"], query, activation=at["activation"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sparsetoken.bags import LabelledBags
 
 ENDINGS = (".geojson", "")
+_UNSAFE = re.compile(r'[%/\\:*?"<>|\x00-\x1f]')  # in names of files, on some system
 
 
 def placed(model: Any, data: LabelledBags, out: Path, tile: float | None) -> Answer:
@@ -39,7 +41,7 @@ def placed(model: Any, data: LabelledBags, out: Path, tile: float | None) -> Ans
         for i in range(len(bags)):
             own = {name: column[slice(*bags.offsets[i : i + 2])] for name, column in table.items()}
             name = str(data.ids[i])
-            path = out / f"{quote(name, safe='')}.geojson" if folder else out
+            path = out / f"{_UNSAFE.sub(_quoted, name)}.geojson" if folder else out
             write_whole(path, json.dumps(features(own, corners[i], sides[i])).encode())
             if folder and len(corners[i]):
                 picture = _picture(own, corners[i], name, **look)
@@ -49,6 +51,10 @@ def placed(model: Any, data: LabelledBags, out: Path, tile: float | None) -> Ans
         return Answer("", {"saved": None}, ["Saved: not all"], shortfall=told, code=1)
     line = f"Saved: {out}, {len(bags.tokens)} tokens of {len(bags)} bags"
     return Answer("", {"bags": len(bags), "tokens": len(bags.tokens), "saved": str(out)}, [line])
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return quote(found[0], safe="")
 
 
 def features(table: Mapping[str, np.ndarray], corners: np.ndarray, side: float) -> dict[str, Any]:
@@ -96,7 +102,7 @@ def _sides(corners: list[np.ndarray], tile: float | None) -> list[float]:
     sides = [spacing(one) for one in corners]
     known = [side for side in sides if side]
     if not known:
-        raise InvalidInput("--tile", "given for bags of single tokens", None)
+        raise InvalidInput("--tile", "given where all tokens of a bag are in one place", None)
     return [side or float(np.median(known)) for side in sides]
 
 

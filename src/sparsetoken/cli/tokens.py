@@ -44,6 +44,7 @@ def tokens(
 
     Example: sparsetoken bags tokens model.skops slides/ --out tokens.parquet
     """
+    from sparsetoken.base.validation import InvalidInput
     from sparsetoken.estimators import token_table
 
     check_out(out, file, source.sheet, endings=(*ENDINGS, *token_files.ENDINGS))
@@ -51,6 +52,8 @@ def tokens(
     data = source.loaded(file, columns_of_model(estimator, file), empty=True, labels=None)
     if out is not None and out.suffix.lower() in token_files.ENDINGS:
         return token_files.placed(estimator, data, out, tile)
+    if tile is not None:
+        raise InvalidInput("--tile", "left out for a table", tile, "It is for .geojson.")
     table = token_table(estimator, data.bags, data.ids)
     of = [name.partition("_")[2] for name in table if name.startswith("probability_")]
     first = of[0] if of else str(estimator._names()[0])

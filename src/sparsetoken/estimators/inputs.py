@@ -7,6 +7,7 @@ import contextvars
 import functools
 import warnings
 from collections.abc import Callable, Iterator
+from os import PathLike
 from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -111,8 +112,8 @@ def read_bags(estimator: BaseEstimator, X: Any, *, reset: bool, empty: bool = Fa
         As scikit-learn for tables, as `as_bags` else; for another d than in fit, and for a table
         after bags.
     """
-    if X is None:
-        raise InvalidInput("X", "bags", None)
+    if X is None or isinstance(X, str | PathLike):
+        raise InvalidInput("X", "bags", X, "st.bags.read reads files.")
     table, name = is_table(X), type(estimator).__name__
     if table:
         kinds = [np.float64, np.float32]

@@ -17,6 +17,7 @@ from sparsetoken.figures.style import COLOURS
 
 _SIDE = 2.6  # inches of a map
 _MOST_COLUMNS = 3
+_FARTHEST = 1e12  # of coordinates, whose squares and their sums are finite
 CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
 """Of a square, in units of its side, from the corner where its token lies."""
 
@@ -24,9 +25,11 @@ CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
 def checked_places(name: str, given: object, length: int) -> np.ndarray:
     """Return coordinates of the tokens of a bag, or raise `InvalidInput`."""
     places = np.asarray(given, float)
-    if places.shape != (length, 2) or not np.isfinite(places).all():
-        legal = f"a finite array of shape ({length}, 2)"
-        raise InvalidInput(name, legal, f"shape {places.shape}, or not finite")
+    legal = f"an array of shape ({length}, 2), of numbers of magnitude at most {_FARTHEST:g}"
+    if places.shape != (length, 2):
+        raise InvalidInput(name, legal, f"shape {places.shape}")
+    if not (sound := np.abs(places) <= _FARTHEST).all():
+        raise InvalidInput(name, legal, float(places[~sound][0]))
     return places
 
 

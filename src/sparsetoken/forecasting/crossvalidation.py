@@ -190,7 +190,8 @@ def cross_validated(
     Raises
     ------
     InvalidInput
-        If the model gives neither probabilities nor numbers, or there are fewer than 2 folds.
+        If the model gives neither probabilities nor numbers, there are fewer than 2 folds, or each
+        class is in one bag, or one group.
     ValueError
         If tokens are not finite, a bag is empty, or lengths do not match.
 
@@ -322,6 +323,11 @@ def fitted_to(model: Model, bags: Bags, y: Any, groups: Int[np.ndarray, " n"] | 
 def most_folds(targets: Targets, folds: int) -> int:
     """Return the number of folds, at most as many as the rarest class has bags or groups."""
     counts = counts_of_classes(targets.number, targets.groups)
+    if counts.max() < 2:
+        one = "bag" if targets.groups is None else "group"
+        remedy = "Label more; numbers to predict are for BagRegressor, `fit --numbers`."
+        legal = f"of a class in two {one}s or more, to be cross-validated"
+        raise InvalidInput("y", legal, f"{len(counts)} classes, each in one {one}", remedy)
     return max(min([folds, *counts[counts > 1].tolist()]), 2)
 
 

@@ -208,6 +208,7 @@ class CentredTokens(StandardTokens):
 
 def less_means(scores: Float[np.ndarray, "k N"], bags: Bags) -> Float[np.ndarray, "k N"]:
     """Return scores of tokens less their mean within each bag."""
+    bags = bags.nonempty
     means = np.add.reduceat(scores, bags.offsets[:-1], axis=1, dtype=np.float64) / bags.sizes
     return scores - np.repeat(means.astype(scores.dtype), bags.sizes, axis=1)
 
