@@ -197,6 +197,16 @@ def test_a_fit_says_of_how_many_groups_its_bags_are() -> None:
     assert summary.splitlines()[-1] == "Fitted to 80 bags of 40 groups."
 
 
+def test_classes_of_nearly_one_name_are_told() -> None:
+    y = np.where(LABELS == 1, "tumour", "normal").astype(object)
+    assert _told(_noise(), y) == ""
+    y[[3, 5]] = "Tumour", "tumour "
+    expected = (
+        "Classes of which the names differ only in case or spaces: 'Tumour', 'tumour', 'tumour '."
+    )
+    assert find_leaks(_noise(), y) == [expected]
+
+
 def test_a_class_of_one_group_is_told() -> None:
     groups = np.where(LABELS == 1, 0, 1 + np.arange(60) // 4)
     assert _told(_noise(), LABELS, groups).startswith("All 30 bags of class 1 are of one group: ")

@@ -53,6 +53,7 @@ def find_leaks(
       r_1 <= r_2 ... of the mean token to those of other groups, each column in units of its
       deviation, then have r_1 < r_5/2 and 4 n (r_1/r_5)^k < 0.01. That bounds the probability in
       a cloud of k dimensions, of which r_5 to r_10 give k (E. Levina and P. Bickel, 2004);
+    - classes whose names differ only in case or in spaces around them;
     - a class whose bags are all of one group, and groups of such different sizes, or weights of
       their bags, that the variance of their mean is more than twice that of groups of one size (the
       design effect of Kish).
@@ -142,6 +143,8 @@ def find_leaks(
             "are of one slide, patient or author, held-out scores are better than on new ones: "
             "give them one group in groups=, or leave one out."
         )
+    if y is not None and (alike := _alike(np.unique(y))):
+        told.append(f"Classes of which the names differ only in case or spaces: {some(alike)}.")
     if groups is not None:
         told += _of_groups(y, np.unique(groups, return_inverse=True)[1], weight)
     return told
@@ -169,6 +172,13 @@ def _of_groups(
             "each group to count once, give `fit` sample_weight=1 / (bags of its group)."
         )
     return told
+
+
+def _alike(classes: Shaped[np.ndarray, " K"]) -> list[str]:
+    """Return the names of classes that are another one's, but for case and spaces around it."""
+    folded = [str(one).strip().casefold() for one in classes.tolist()]
+    pairs = zip(classes.tolist(), folded, strict=True)
+    return [repr(one) for one, name in pairs if folded.count(name) > 1]
 
 
 def _constant(
