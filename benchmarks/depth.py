@@ -72,7 +72,7 @@ def best_weights(task, network, starts):
         )
         return found.fun, found.x
 
-    few, many = (nodes_of(task, m, size, 0) for size in (FEW, MANY))
+    few, many = (nodes_of(network, task, size, 0) for size in (FEW, MANY))
     ends = []
     for seed in range(starts):
         v = np.random.default_rng(seed).standard_normal(m * (P + m) + 1) / math.sqrt(P)
@@ -82,7 +82,7 @@ def best_weights(task, network, starts):
     _, v = min((minimum(v, many, 200) for _, v in ends[:2]), key=lambda end: end[0])
     forward, errors = jax.jit(scores), []
     for scramble in range(1, 5):
-        nodes = nodes_of(task, m, TESTS // 4, scramble)
+        nodes = nodes_of(network, task, TESTS // 4, scramble)
         errors.append(float(np.mean(np.sign(forward(v, nodes.Z, nodes.g)[:, 0]) != nodes.y)))
     M, A, c = weights(v)
     reached = sum(loss < ends[0][0] * 1.05 for loss, _ in ends)

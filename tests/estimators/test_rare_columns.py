@@ -58,6 +58,7 @@ def in_folds(kind: Callable, X: np.ndarray, y: np.ndarray) -> float:
 
 
 @pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.PaddingWarning")  # of rare columns
 @pytest.mark.parametrize(
     ("kind", "made"),
     [

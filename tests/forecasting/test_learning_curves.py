@@ -321,7 +321,8 @@ def test_a_forecast_for_new_patients(monkeypatch):
         for one in found.measured.values():
             assert one.standard_error > 0.05  # of 120 bags by themselves it is at most 0.046
         points.append([found.curves[model][0] for model in MODELS])
-        assert all(point.low < 0.5 < point.high for point in points[-1])
+    # Of nine 90% intervals more than two miss with a probability of 5%.
+    assert sum(not point.low < 0.5 < point.high for of in points for point in of) <= 2
     # Two standard errors of the share of right ones among all the patients.
     errors = np.array([[point.error for point in of] for of in points])
     assert errors.mean(axis=0) == pytest.approx(0.5, abs=2 * 0.5 / np.sqrt(P * pilots))
