@@ -12,7 +12,7 @@ from sparsetoken.bags import Bags, as_bags
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture(autouse=True, scope="module")
 def few_trees() -> Iterator[None]:
     with small_fits.few_trees():
         yield
@@ -24,18 +24,20 @@ def draw() -> Draw:
 
 
 @pytest.fixture(scope="package")
-def ragged(few_trees: None) -> tuple[BagClassifier, Bags, np.ndarray]:
+def ragged() -> tuple[BagClassifier, Bags, np.ndarray]:
     """Return an average of classifiers, fitted to bags of 2 to 9 tokens."""
     bags, y = _draw(120, sizes=(2, 9))
-    return BagClassifier().fit(bags, y), bags, y
+    with small_fits.few_trees():
+        return BagClassifier().fit(bags, y), bags, y
 
 
 @pytest.fixture(scope="package")
-def three(few_trees: None) -> tuple[BagClassifier, Bags, np.ndarray]:
+def three() -> tuple[BagClassifier, Bags, np.ndarray]:
     """Return an average of classifiers, fitted to bags of three classes."""
     bags, y = _draw(150, classes=3, sizes=(3, 8), strength=6.0)
     names = np.array(["none", "left", "right"])[y]
-    return BagClassifier().fit(bags, names), bags, names
+    with small_fits.few_trees():
+        return BagClassifier().fit(bags, names), bags, names
 
 
 def _draw(

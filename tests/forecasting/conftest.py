@@ -7,7 +7,7 @@ import small_fits
 from sparsetoken import forecast
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture(autouse=True, scope="module")
 def few_trees():
     with small_fits.few_trees():
         yield
@@ -37,7 +37,8 @@ def two_fits(monkeypatch):
 
 
 @pytest.fixture(scope="package")
-def clear(few_trees, draw):
+def clear(draw):
     """Return the forecast of one strong token of eight."""
     bags, y = draw(8, 1, 4.0, 0.5, 20, 80, 0)
-    return forecast(bags, np.where(y == 1, "with", "none"))
+    with small_fits.few_trees():
+        return forecast(bags, np.where(y == 1, "with", "none"))
