@@ -160,7 +160,6 @@ def _write_claims(folder: Path) -> None:
         ]
         for claim in study.claims:
             text = re.sub(r"([_*|])", r"\\\1", maths(claim.text))
-            text += " *(open: by simulation)*" if claim.open else ""
             # The target of links such as [capacity](#claim-capacity) on other pages.
             lines += [f"- (claim-{claim.name})=", f"  **{claim.name}**: {text}"]
     _keep(folder / "claims.md", "\n".join([*lines, ""]))

@@ -52,12 +52,12 @@ for function in (exact, simulate, noted, unless):
 
 
 class MadeUp(Study):
-    """A claim and a question; some calls of the simulation may be others, by their load."""
+    """Two claims; some calls of the simulation may be others, by their load."""
 
     name, title, setting, caption = "made-up", "Made <i>up", "With <i>numbers.", "A <i>line, η_q."
     claims = (
         Claim("made-up", "A <i>claim about α*_{pool}.", "Theorem <i>1", PROVED, PAPER),
-        Claim("asked", "Is it <i>so?", "a <i>source", open=True),
+        Claim("other", "It is <i>so.", "a <i>source"),
     )
     panels = (Panel(PANEL, "load", "cosine"),)
     curve = "a <i>curve"
@@ -85,15 +85,16 @@ class MadeUp(Study):
             yield row(known, found, claim="made-up", quantity="cosine", where=where,
                       key=load == 1.0, **place)  # fmt: skip
         yield row(1.0, Number(1.0), claim="made-up", quantity="slope", allowance=0.1)
-        yield row(None, measured("cosine", run.simulated[1.0]), claim="asked", quantity="auc")
+        yield row(1.0, Number(1.0), claim="other", quantity="auc")
 
 
-class Asked(MadeUp):
-    """A question alone; its figure stands at the top of the page."""
+class First(MadeUp):
+    """A claim alone; its figure stands at the top of the page."""
 
-    name, title = "learning-curves", "Asked"
-    claims = (Claim("asked-alone", "Is it?", open=True),)
+    name, title = "learning-curves", "First"
+    claims = (Claim("alone", "It is."),)
 
     def rows(self, run):
-        found = measured("cosine", run.simulated[0.25])
-        yield row(None, found, claim="asked-alone", quantity="auc", panel=PANEL, curve="<i>", x=1)
+        known, found = run.theory[0.25], measured("cosine", run.simulated[0.25])
+        place = {"panel": PANEL, "curve": "<i>", "x": 1}
+        yield row(known, found, claim="alone", quantity="cosine", **place)

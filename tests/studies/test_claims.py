@@ -176,8 +176,8 @@ def test_numbers_that_are_no_means_are_compared_by_the_allowance(
     assert (found.verdict, math.isnan(found.z)) == (verdict, True)
 
 
-def test_a_measurement_without_theory_is_by_experiment():
-    assert judge(None).verdict == "by experiment"
+def test_a_measurement_without_theory_speaks_for_no_claim():
+    assert judge(None).verdict == "fails"
     assert judge(None, but(MEASURED, value=math.nan)).verdict == "not converged"
 
 
@@ -215,8 +215,8 @@ def _frame(*values, keys=()):
 
 
 def test_a_claim_is_as_good_as_its_worst_row():
-    frame = _frame(0, 0, 0, 0)
-    order = ["fails", "not converged", "holds", "by experiment"]  # the worst first
+    frame = _frame(0, 0, 0)
+    order = ["fails", "not converged", "holds"]  # the worst first
     frame["verdict"] = order
     for i, verdict in enumerate(order):
         assert Finding(CLAIM, frame.iloc[i:][::-1]).verdict == verdict
@@ -233,9 +233,9 @@ def test_the_example_of_a_claim_is_what_decides_it_then_what_was_chosen_then_the
 
 def test_evidence_is_what_was_compared_with_what():
     tensors = but(MEASURED, engine="tensors")
-    rows = [(THEORY, MEASURED), (THEORY, tensors), (1.0, Number(1.0)), (None, tensors)]
+    rows = [(THEORY, MEASURED), (THEORY, tensors), (1.0, Number(1.0))]
     frame = judged(row(*numbers, claim="one") for numbers in rows)
-    kinds = {"tensors": 1, "reduced": 1, "computed": 1, "measured": 1}
+    kinds = {"tensors": 1, "reduced": 1, "computed": 1}
     assert evidence_of(frame) == Finding(CLAIM, frame).evidence == kinds
     assert evidence_of(frame[:1]) == {"reduced": 1}
 

@@ -11,8 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 import sparsetoken as st
-from sparsetoken.studies import growing_length, misalignment, rates
-from sparsetoken.studies.references import CURVES, reference_calls, reference_lines
+from sparsetoken.studies import growing_length, joint_training, misalignment, rates
 from sparsetoken.studies.representation import best_law, score
 from sparsetoken.studies.threshold import fit_threshold
 from sparsetoken.theory.laws.of_model import feature_law
@@ -151,16 +150,11 @@ def test_counts_without_a_fall_or_with_a_sudden_one_do_not_converge(counts):
 
 
 def test_the_references_are_in_order_and_the_bayes_optimal_learner_has_the_samples_of_both_stages():
-    steps, readout = st.TwoSteps(2.0, eta_q=25.0), st.Readout(alpha1=2.0)
-    calls = reference_calls(PROBLEM, steps, readout, load=4.0)
-    found = {name: call() for name, call in calls.items()}
-    errors = [float(found[name].test_error) for name in ("oracle", "bayes", "attention", "pooled")]
+    calls = joint_training.JointTraining().theory(1)
+    found = [calls[name]() for name in ("oracle", "bayes", "attention", "pooled")]
+    errors = [float(one.test_error) for one in found]
     assert errors == sorted(errors)
-    assert all(one.converged for one in found.values())
-    assert errors[1] == st.oracle.learning_error(PROBLEM, 4.0).test_error
-    more = st.predict(PROBLEM, st.Pooled(), st.Readout(alpha1=4.0), tolerance=1e-4)
+    assert all(one.converged for one in found)
+    assert errors[1] == st.oracle.learning_error(PROBLEM, joint_training.ALPHA).test_error
+    more = st.predict(PROBLEM, st.Pooled(), st.Readout(alpha1=joint_training.ALPHA))
     assert errors[3] == more.test_error
-    rows = list(reference_lines((0, 9), [found, found], "here"))
-    assert [(r["curve"], r["x"], r["theory"]) for r in rows] == [
-        (curve, x, found[name].test_error) for name, curve in CURVES.items() for x in (0, 9)
-    ]

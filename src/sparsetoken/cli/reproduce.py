@@ -35,7 +35,7 @@ def reproduce(
     Example: sparsetoken reproduce alignment --out results
     """
     from sparsetoken.studies import reproduce as run
-    from sparsetoken.studies.claims import EVIDENCE, FAILS, NOT_CONVERGED, evidence_of
+    from sparsetoken.studies.claims import EVIDENCE, HOLDS, evidence_of
     from sparsetoken.studies.report import document_of, summary
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
@@ -45,7 +45,7 @@ def reproduce(
     counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in evidence.items()}
     told = result.counts | counts | {"report": str(result.report)}
     lines = table(f"{summary(result.findings)}.", told)
-    lost = [f.claim.name for f in result.findings if f.verdict in (FAILS, NOT_CONVERGED)]
+    lost = [f.claim.name for f in result.findings if f.verdict != HOLDS]
     fallen = f"Claims that do not hold: {', '.join(lost)}. The report says why."
     values = document_of(result.findings) | {"report": str(result.report)}
     values["status"] = "converged" if result.all_hold else "claims_failed"

@@ -12,8 +12,8 @@ import pandas as pd
 from scipy import stats
 
 HOLDS, FAILS = "holds", "fails"
-NOT_CONVERGED, BY_EXPERIMENT = "not converged", "by experiment"
-VERDICTS = (FAILS, NOT_CONVERGED, HOLDS, BY_EXPERIMENT)
+NOT_CONVERGED = "not converged"
+VERDICTS = (FAILS, NOT_CONVERGED, HOLDS)
 """The worst first: a claim has that of its worst comparison."""
 
 THEORY, REDUCED, TENSORS = "theory", "reduced", "tensors"
@@ -22,7 +22,6 @@ EVIDENCE = {
     TENSORS: "against real tensors",
     REDUCED: "against the reduced engine",
     COMPUTED: "computed against computed",
-    "measured": "measured only",
 }
 """The kinds of evidence, the strongest first, and their names for readers."""
 
@@ -70,7 +69,7 @@ COLUMNS = {
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """A claim of the theory, or an open question.
+    """A claim of the theory.
 
     Attributes
     ----------
@@ -83,8 +82,6 @@ class Claim:
         The result that it states, as the paper calls it, and how it is known.
     kind : str
         Whose it is: `PAPER`, `AMENDMENT` or `OWN`.
-    open : bool
-        Whether it is a question beyond the theorems, answered by experiment only.
     """
 
     name: str
@@ -92,7 +89,6 @@ class Claim:
     source: str = "this project"
     status: str = DERIVED
     kind: str = OWN
-    open: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -252,9 +248,9 @@ def judged(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
     holds = np.where(simulated, frame.z.abs() <= LARGEST_Z, near)
     small = simulated & (frame.theory.abs() < SMALL) & (frame.measured.abs() < SMALL)
     frame.loc[small, "claim"] = ""
-    sound, asked = frame.converged.astype(bool), frame.theory.isna()
+    sound = frame.converged.astype(bool)
     frame["verdict"] = np.select(
-        [frame.claim == "", ~sound, asked, holds], ["", NOT_CONVERGED, BY_EXPERIMENT, HOLDS], FAILS
+        [frame.claim == "", ~sound, holds], ["", NOT_CONVERGED, HOLDS], FAILS
     )
     return frame
 
@@ -317,5 +313,5 @@ def findings(claims: Iterable[Claim], frame: pd.DataFrame) -> list[Finding]:
 
 def evidence_of(comparisons: pd.DataFrame) -> dict[str, int]:
     """Return the number of comparisons of each kind of `EVIDENCE` that is there."""
-    kinds = comparisons.engine.where(comparisons.theory.notna(), "measured")
-    return {kind: int((kinds == kind).sum()) for kind in EVIDENCE if (kinds == kind).any()}
+    found = {kind: int((comparisons.engine == kind).sum()) for kind in EVIDENCE}
+    return {kind: count for kind, count in found.items() if count}

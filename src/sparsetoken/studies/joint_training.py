@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import sparsetoken as st
-from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
-from sparsetoken.studies import references
+from sparsetoken.figures.palette import COLOURS, GREEN, PURPLE, VERMILION
 from sparsetoken.studies.claims import TENSORS, Claim, Number, all_true, line, predicted, row
 from sparsetoken.studies.figure import Look, Panel
 from sparsetoken.studies.settings import PROBLEM, REPLICAS, TOLERANCE
@@ -34,6 +33,13 @@ QUANTITIES = {
     "cosine of the query": "cosine_q",
 }
 """By panel."""
+REFERENCES = {
+    "pooled": ("pooled, theory", "--"),
+    "attention": ("two-step attention, theory", "-"),
+    "bayes": ("Bayes-optimal learner, theory", "-."),
+    "oracle": ("Bayes, signal known", ":"),
+}
+"""The curves of test errors to compare with, and their dashes."""
 
 
 class Stop(NamedTuple):
@@ -57,7 +63,7 @@ def _curve(case: tuple[float, float]) -> str:
 
 def _looks() -> dict[str, Look]:
     """Return the look of each case, and of the references."""
-    looks = dict(references.LOOKS)
+    looks = {curve: Look(COLOURS[name], dashes) for name, (curve, dashes) in REFERENCES.items()}
     for case in CASES:
         dashes, marker, start = STARTS[case[1]]
         label = f"$\\eta_q/\\eta_w$ = {case[0]:g}, {start}"
@@ -104,8 +110,13 @@ class JointTraining(Study):
     looks = _looks()
 
     def theory(self, scale: int) -> Mapping[Any, Call]:
-        steps, readout = st.TwoSteps(ALPHA / 2, eta_q=25.0), st.Readout(alpha1=ALPHA / 2)
-        calls: dict[Any, Call] = {**references.reference_calls(PROBLEM, steps, readout, load=ALPHA)}
+        found = st.Attention(st.TwoSteps(ALPHA / 2, eta_q=25.0))
+        calls: dict[Any, Call] = {
+            "pooled": partial(st.predict, PROBLEM, st.Pooled(), st.Readout(alpha1=ALPHA)),
+            "attention": partial(st.predict, PROBLEM, found, st.Readout(alpha1=ALPHA / 2)),
+            "bayes": partial(st.oracle.learning_error, PROBLEM, ALPHA),
+            "oracle": partial(st.oracle.bayes_error, PROBLEM),
+        }
         given: dict[str, Any] = {"replicas": REPLICAS, "tolerance": TOLERANCE}
         for case in CASES:
             calls[case] = partial(st.descend, PROBLEM, descent_of(*case), **given)
@@ -119,8 +130,9 @@ class JointTraining(Study):
         }
 
     def rows(self, run: Run) -> Iterator[dict[str, Any]]:
-        known = {name: run.theory[name] for name in references.CURVES}
-        yield from references.reference_lines((0, LAST), (known, known), next(iter(QUANTITIES)))
+        place = {"panel": next(iter(QUANTITIES))}
+        for name, (curve, _) in REFERENCES.items():
+            yield from line((0, LAST), [run.theory[name]] * 2, "test_error", curve=curve, **place)
         for (panel, quantity), case in itertools.product(QUANTITIES.items(), CASES):
             path = [run.theory[case].isel(step=step) for step in range(LAST + 1)]
             place = {"panel": panel, "curve": _curve(case)}

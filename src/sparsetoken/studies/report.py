@@ -51,8 +51,8 @@ class Section:
 
     @property
     def sound(self) -> bool:
-        """Whether none of its claims fails or did not converge."""
-        return all(finding.claim.open or finding.verdict == HOLDS for finding in self.findings)
+        """Whether all of its claims hold."""
+        return all(finding.verdict == HOLDS for finding in self.findings)
 
 
 def page(sections: Sequence[Section], facts: Mapping[str, str]) -> str:
@@ -108,8 +108,6 @@ def document_of(found: Sequence[Finding], facts: Mapping[str, str] | None = None
         for finding in found
         for values in finding.comparisons.itertuples(index=False)
     ]
-    for one in rows:
-        one["evidence"] = "measured" if one["theory"] is None else one["engine"]
     run = {} if facts is None else {"run": dict(facts)}
     return run | {"statements": statements, "claims": rows}
 

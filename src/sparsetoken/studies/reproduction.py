@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import json
@@ -10,16 +9,15 @@ import os
 import platform
 import re
 import subprocess
-import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from sparsetoken.base.files import write_file
+from sparsetoken.base.files import path_of, require_place, write_whole
 from sparsetoken.base.machine import made_with
 from sparsetoken.base.validation import Failure, InvalidInput, choice, integer, one_line
 from sparsetoken.figures import style
@@ -65,7 +63,6 @@ PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
 WORK = "work"
 """The folder of the results that are kept."""
 NAME = re.compile(r"[a-z][a-z0-9-]*")
-REMEDY = "Choose another with --out."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,8 +98,8 @@ class Reproduction:
 
     @property
     def all_hold(self) -> bool:
-        """Whether no claim of the theory fails or was left undecided."""
-        return all(f.verdict == HOLDS for f in self.findings if not f.claim.open)
+        """Whether no claim fails or was left undecided."""
+        return all(f.verdict == HOLDS for f in self.findings)
 
 
 def reproduce(
@@ -145,6 +142,8 @@ def reproduce(
     Failure
         If a call fails: the others are done, and a new run tries it again. Or if a study cannot be
         judged or drawn; all results are kept by then.
+    OSError
+        If a file of the report cannot be written, as on a full disk; an older one stays.
     """
     choice("profile", profile, PROFILES)
     chosen = chosen_studies(studies)
@@ -158,12 +157,14 @@ def reproduce(
         facts["taken from earlier runs"] = f"{resumed} of {calls} results"
     sections = [_section(study, run) for study, run in zip(chosen, runs, strict=True)]
     found = tuple(finding for section in sections for finding in section.findings)
-    files = {"report.html": page(sections, facts).encode()}
+    text = page(sections, facts)
     for section in sections:
-        files[f"{section.study.name}.svg"] = section.drawing.svg
-        files[_table(section.study)] = section.frame.to_csv(index=False).encode()
+        write_whole(folder / f"{section.study.name}.svg", section.drawing.svg)
+        table = section.frame.to_csv(index=False)
+        write_whole(folder / _table(section.study), table.encode())
     document = json.dumps(document_of(found, facts), indent=2, ensure_ascii=False)
-    _write(folder, files | {"claims.json": f"{document}\n".encode()})
+    write_whole(folder / "claims.json", f"{document}\n".encode())
+    write_whole(folder / "report.html", text.encode())  # which names the others
     return Reproduction(found, folder / "report.html", seconds, resumed, calls)
 
 
@@ -259,44 +260,16 @@ def _section(study: Study, run: Run) -> Section:
 
 def _writable(out: str | os.PathLike[str], files: Sequence[str]) -> Path:
     """Return the folder, made if need be, in which files of these names can be written."""
-    if not os.fspath(out):
-        raise InvalidInput("out", "the name of a folder", "", "Give one with --out; . is this one.")
-    folder = Path(out)
-    if not folder.is_absolute():
-        Path.cwd()  # an error of its own where the working folder is gone
-    for name in files:
-        if (folder / name).is_dir():
-            raise InvalidInput("out", f"a folder where {name} is no folder", str(out), REMEDY)
-    for place in (folder, folder / WORK, folder / "data"):
-        with _explained(place):
-            place.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=place):
-                pass
-    return folder
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write temporary files, then move them: a full disk leaves the old report intact."""
-    with (
-        _explained(folder),
-        tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as aside,
-    ):
-        for name, content in files.items():
-            (Path(aside) / name).parent.mkdir(exist_ok=True)
-            write_file(Path(aside) / name, [content])
-        for name in files:
-            (folder / name).parent.mkdir(exist_ok=True)
-            os.replace(Path(aside) / name, folder / name)
-
-
-@contextlib.contextmanager
-def _explained(out: Path) -> Iterator[None]:
-    """Turn the refusal of the system to write into `InvalidInput`."""
+    folder = path_of("out", out)
     try:
-        yield
+        for place in (folder / WORK, folder / "data"):
+            place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        remedy = f"({error.strerror}). {REMEDY}" if error.strerror else REMEDY
+        remedy = f"({error.strerror}). Choose another with --out."
         raise InvalidInput("out", "a folder that can be written", str(out), remedy) from None
+    for name in files:
+        require_place(f"{name} of the folder out", folder / name)
+    return folder
 
 
 def _facts(profile: str, seed: int) -> dict[str, str]:

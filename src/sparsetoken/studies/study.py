@@ -143,7 +143,6 @@ class Study(abc.ABC):
     caption : str
         One sentence: what the figure shows.
     claims : sequence of Claim
-        And questions.
     panels : sequence of Panel
     looks : mapping
         The look of curves, by name.
