@@ -108,13 +108,11 @@ def showing(make: Callable[[str, float], Bar | None]) -> Iterator[None]:
         _maker.reset(token)
 
 
-def _usual_bar(what: str, total: float) -> Bar | None:
+def _usual_bar(what: str, total: float) -> Any:
+    """Return a bar of tqdm, which is shown after two seconds, on a terminal or in a notebook."""
     terminal = sys.stderr is not None and sys.stderr.isatty()
-    return terminal_bar(what, total) if terminal or "ipykernel" in sys.modules else None
-
-
-def terminal_bar(what: str, total: float) -> Any:
-    """Return a bar of tqdm, which is shown after two seconds."""
+    if not terminal and "ipykernel" not in sys.modules:
+        return None
     from tqdm.auto import tqdm
 
     look = {"bar_format": _BAR, "delay": _DELAY, "leave": False, "disable": False}
