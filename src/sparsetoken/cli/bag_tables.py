@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli.bag_options import PANEL
-from sparsetoken.cli.output import Answer, not_written, printable
+from sparsetoken.cli.output import Answer, not_written, write_table
 
 ENDINGS = (".parquet", ".csv")
 Out = Annotated[
@@ -49,7 +47,8 @@ def answered(
     In JSON attention is by class, also where there is one column of it, which is then `of` one.
     """
     if out is None:
-        return Answer("", {kind: _records(table, of)}, _csv(table).splitlines())
+        lines = _frame(table).to_csv(index=False, lineterminator="\n").rstrip("\n").split("\n")
+        return Answer("", {kind: _records(table, of)}, lines)
     if failure := written(table, out):
         return Answer("", {"saved": None}, ["Saved: nothing"], shortfall=failure, code=1)
     rows = len(next(iter(table.values())))
@@ -59,23 +58,17 @@ def answered(
 
 def written(table: Mapping[str, Any], out: Path) -> str:
     """Write named columns to a file, and return why that failed, "" if it did not."""
-    from sparsetoken.base.files import write_whole
-    from sparsetoken.base.machine import needed
-
-    content: bytes | memoryview = b""
-    if out.suffix.lower() == ".csv":
-        content = _csv(table).encode()
-    else:
-        pyarrow = needed("pyarrow", "to write Parquet files", "data")
-        parquet = needed("pyarrow.parquet", "to write Parquet files", "data")
-        stream = pyarrow.BufferOutputStream()
-        parquet.write_table(pyarrow.table(dict(table)), stream)
-        content = memoryview(stream.getvalue())
     try:
-        write_whole(out, content)
+        write_table(out, _frame(table))
     except OSError as error:
         return not_written("out", out, error)
     return ""
+
+
+def _frame(table: Mapping[str, Any]) -> Any:
+    import pandas
+
+    return pandas.DataFrame(dict(table))
 
 
 def _records(table: Mapping[str, Any], of_one: str) -> list[dict[str, Any]]:
@@ -95,12 +88,3 @@ def _records(table: Mapping[str, Any], of_one: str) -> list[dict[str, Any]]:
                 row[name] = cell
         rows.append(row)
     return rows
-
-
-def _csv(table: Mapping[str, Any]) -> str:
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(map(printable, table))
-    for cells in zip(*(one.tolist() for one in table.values()), strict=True):
-        lines.writerow([printable(one) if isinstance(one, str) else one for one in cells])
-    return text.getvalue()

@@ -18,7 +18,7 @@ from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.cli.cluster import on_cluster
 from sparsetoken.cli.options import Grid
-from sparsetoken.cli.output import Answer, not_written, table
+from sparsetoken.cli.output import Answer, not_written, table, write_table
 
 if TYPE_CHECKING:
     from sparsetoken.results import Record
@@ -225,17 +225,11 @@ def check_file(name: str, path: Path, endings: Sequence[str], *inputs: Path) -> 
 
 def _write(found: Found, path: Path) -> None:
     """Write the results as a table or as named arrays."""
-    ending = path.suffix.lower()
-    if ending in TABLES:
+    if path.suffix.lower() in TABLES:
         import pandas as pd
 
         parts = [pd.DataFrame([words | row for row in one.records()]) for words, one in found]
-        frame = pd.concat(parts, ignore_index=True)
-        if ending == ".csv":
-            write_whole(path, frame.to_csv(index=False, lineterminator="\n").encode())
-        else:
-            texts = {name: str for name in frame if frame[name].dtype == object}
-            write_whole(path, frame.astype(texts).to_parquet(index=False))
+        write_table(path, pd.concat(parts, ignore_index=True))
         return
     import xarray
 

@@ -78,6 +78,19 @@ def not_written(option: str, path: Path, error: OSError, keep: str | None = None
     return f"Error: {path} was not written: {reason}. Name another file with --{option}.{kept}"
 
 
+def write_table(path: Path, frame: Any) -> None:
+    """Write a pandas frame as .csv or .parquet."""
+    from sparsetoken.base.files import write_whole
+    from sparsetoken.base.machine import needed
+
+    if path.suffix.lower() == ".csv":
+        write_whole(path, frame.to_csv(index=False, lineterminator="\n").encode())
+    else:
+        needed("pyarrow", "to write Parquet files", "data")
+        texts = {name: str for name in frame if frame[name].dtype == object}
+        write_whole(path, frame.astype(texts).to_parquet(index=False))
+
+
 def table(title: str, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[str]:
     """Return values, or rows of them, as the lines of a table.
 
