@@ -66,7 +66,7 @@ def path_of(name: str, given: Any) -> Path:
 
 def require_other(name: str, path: Path, *inputs: Path) -> None:
     """Raise `InvalidInput` if a path is one of the inputs, or of a folder that has one."""
-    target = path.resolve()
+    target = path_of(name, path).resolve()
     for other in inputs:
         found = other.resolve()
         same = path.exists() and other.exists() and path.samefile(other)

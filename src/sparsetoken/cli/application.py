@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
-from typing import Any
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Group
 from cyclopts import Parameter as Option
 from cyclopts.config import Toml
 
-from sparsetoken.base.files import path_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.cli.commands import BAGS, COMMANDS, GROUPS
 
@@ -33,7 +30,7 @@ def application() -> App:
         version=_version,
         group_commands=options,
         group_parameters=options,
-        default_parameter=Option(show_default=_shown, negative="", validator=_check_paths),
+        default_parameter=Option(show_default=_shown, negative=""),
     )
     for place, (title, commands) in enumerate(GROUPS.items()):
         group = Group(title, sort_key=place)
@@ -69,16 +66,6 @@ def _of_file(app: App, commands: tuple[str, ...], arguments: ArgumentCollection)
             legal = "a file with options of the command at its top level: numbers, texts or lists"
             raise InvalidInput("--config", legal, key)
     found(app, commands, arguments)
-
-
-def _check_paths(_: Any, given: Any) -> None:
-    """Raise a ValueError, which cyclopts reports, for a path that none can be."""
-    for one in vars(given).values() if dataclasses.is_dataclass(given) else [given]:
-        try:
-            if isinstance(one, Path):
-                path_of("path", one)
-        except InvalidInput as error:
-            raise ValueError(str(error)) from None
 
 
 def _shown(default: object) -> str | None:
