@@ -10,7 +10,8 @@ import scipy
 from jaxtyping import Bool
 
 from sparsetoken.bags.container import Bags, Cell, offsets_of
-from sparsetoken.base.validation import InvalidInput, refuse_masked
+from sparsetoken.bags.labels import refuse_masked
+from sparsetoken.base.validation import InvalidInput
 
 
 def as_bags(X: Any, mask: Any = None, *, empty: bool = False) -> Bags:
