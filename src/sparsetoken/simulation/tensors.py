@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
@@ -74,14 +74,14 @@ class TensorEngine:
             one = isinstance(self.problem, SparseTokenProblem)
             yield self.problem.sample(size, self.signal if one else self.signals, rng)
 
-    def train_query(self, steps: TwoSteps, samples: Sequence[Chunk] = ()) -> TrainedQuery:
-        """Run stages 1-3 by the gradients as they are defined, on given samples or a fresh D0."""
-        n = sum(len(y) for _, y in samples) or training_size(steps.alpha0, self.dimension)
+    def train_query(self, steps: TwoSteps) -> TrainedQuery:
+        """Run stages 1-3 by the gradients as they are defined, on a fresh D0."""
+        n = training_size(steps.alpha0, self.dimension)
 
         def gradient(w: np.ndarray, b: float) -> tuple[np.ndarray, np.ndarray, float]:
             """Return the gradients of the mean loss by readout, query and bias at q = 0."""
             by_w, by_q, by_b = np.zeros_like(w), np.zeros_like(w), 0.0
-            for X, y in samples or self.chunks(Stream.D0, n):
+            for X, y in self.chunks(Stream.D0, n):
                 t = X @ w
                 a = softmax_weights(np.zeros_like(t))
                 scores = (a * t).sum(axis=1, keepdims=True)

@@ -147,13 +147,13 @@ def _next(
     return step
 
 
-def lowest(equations: Equations, found: Solution, seed: int = 0) -> np.ndarray | None:
+def lowest(equations: Equations, found: Solution) -> np.ndarray | None:
     """Return the proximal operator of each bag at its lowest minimum; None if none is lower.
 
     It starts at the weights without the bag, and at random places.
     """
     x, values, _ = equations.prox(found.order, found.state.c, found.means.x)
-    rng, first, best = np.random.default_rng(seed), values.copy(), values.copy()
+    rng, first, best = np.random.default_rng(0), values.copy(), values.copy()
     for number in range(_RESTARTS):
         other = found.means.x + _SHIFT * rng.standard_normal(x.shape) if number else 0 * x
         end, value, _ = equations.prox(found.order, found.state.c, other)
