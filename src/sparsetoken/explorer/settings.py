@@ -59,7 +59,7 @@ class _OfThePage:
     )
     spectrum: float = parameter(
         "decay of the spectrum: eigenvalue j of the tokens' covariance is proportional to "
-        f"j^-a; d = {DIMENSION}",
+        f"j⁻ᵃ; d = {DIMENSION}",
         "a",
         default=0.0,
         slider=Linear(0, 1),
@@ -152,30 +152,11 @@ def controls() -> list[dict[str, Any]]:
             "log": isinstance(each.slider, Log),
             "whole": each.whole,
             "choices": each.choices,
-            "help": _lettered(each.sentence),
+            "help": each.sentence,
         }
         for group, some in GROUPS.items()
         for each in some
     ]
-
-
-def _lettered(text: str) -> str:
-    """Return a text in which letters of formulas are not spelt out."""
-    for spelt, letter in _LETTERS.items():
-        text = text.replace(spelt, letter)
-    return text
-
-
-_LETTERS = {
-    "D0": "D₀",
-    "D1": "D₁",
-    "lambda -> 0+": "λ → 0",
-    "<q, xi>": "⟨q, ξ⟩",
-    "beta |q|": "β |q|",
-    "beta sqrt(q^T S q)": "β √(qᵀ S q)",
-    "j^-a": "j⁻ᵃ",
-    "accepts inf,": "accepts infinity,",
-}
 
 
 class Settings:

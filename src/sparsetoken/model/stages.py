@@ -110,7 +110,7 @@ _DIRECTIONS = ("cosine", "vector", "cosines")  # of a query: one of them is give
 
 _SHARPNESS = (
     "sharpness of the softmax, its effective inverse temperature: the standard deviation of the "
-    "noise of a token's score. It is beta |q| with isotropic tokens, and beta sqrt(q^T S q) with "
+    "noise of a token's score. It is β |q| with isotropic tokens, and β √(qᵀ S q) with "
     "the covariance S within samples"
 )
 
@@ -141,7 +141,7 @@ class Query:
     """
 
     cosine: Reals = parameter(
-        "cosine of query and signal, <q, xi> / |q|",
+        "cosine of query and signal, ⟨q, ξ⟩ / |q|",
         "s",
         default=None,
         range=Range(least=-1, most=1),
@@ -241,10 +241,10 @@ class Readout:
     0.01
     """
 
-    loss: Named[Loss] = _loss_that("whose mean over D1 the readout minimises")
+    loss: Named[Loss] = _loss_that("whose mean over D₁ the readout minimises")
     ridge: Reals = parameter(
-        "ridge, the L2 penalty of the readout; the bias has none. 0 stands for the limit lambda "
-        "-> 0+: if the data can be fitted exactly, the interpolator of least norm (or largest "
+        "ridge, the L2 penalty of the readout; the bias has none. 0 stands for the limit "
+        "λ → 0: if the data can be fitted exactly, the interpolator of least norm (or largest "
         "margin)",
         r"\lambda",
         default=1e-2,
@@ -252,7 +252,7 @@ class Readout:
         slider=Log(1e-5, 10),
     )
     alpha1: Reals = parameter(
-        "labels for the readout, per dimension. The theory also accepts inf, the "
+        "labels for the readout, per dimension. The theory also accepts infinity, the "
         "limit of infinite data",
         r"\alpha_1 = n_1/d",
         default=2.0,
