@@ -45,8 +45,8 @@ def one_bag(path: Path, dataset: str, coordinates: str | None) -> Iterator[tuple
             fits = places is not None and _is_layout(places) and places.shape[-2] == L
             if places is None or not fits or not 1 <= places.shape[-1] <= MOST_AXES:
                 legal = f"with {name} of shape ({L}, k), k <= {MOST_AXES}"
-                remedy = "{} names another array; None reads none."
-                raise InvalidInput(f"FILE {path}", legal, _shapes(arrays), remedy, "coordinates=")
+                remedy = "coordinates= names another array; None reads none."
+                raise InvalidInput(f"FILE {path}", legal, _shapes(arrays), remedy)
         for one in (array, places):  # HDF5 may keep values in other files
             if getattr(one, "external", None) or getattr(one, "is_virtual", False):
                 legal, got = "with values of its own", "an array whose values are elsewhere"
@@ -67,7 +67,7 @@ def _name_of_tokens(path: Path, arrays: Arrays, dataset: str) -> str:
         legal = f"one with an array {dataset or ' or '.join(FEATURES)}"
         legal += "" if dataset else ", or one array alone beside coords"
         got = _shapes(arrays) or "no array"
-        raise InvalidInput(f"FILE {path}", legal, got, "{} names the array.", "dataset=")
+        raise InvalidInput(f"FILE {path}", legal, got, "dataset= names the array.")
     return found[0]
 
 

@@ -171,7 +171,7 @@ def loaded(source: Any, options: Options, into: Path | None = None) -> LabelledB
         isinstance(labels, str | Path) and Path(labels).suffix.lower() in TABLES
     ):
         legal = "a name of a column, or labels by id"
-        raise InvalidInput("labels", legal, labels, "{} takes a table with them.", "sheet=")
+        raise InvalidInput("labels", legal, labels, "sheet= takes a table with them.")
     if sheet is None and (options.id or options.partial):
         got = f"id {options.id!r} and partial {options.partial}"
         raise InvalidInput("sheet", "given where id or partial is", got)
@@ -237,8 +237,8 @@ def _valid(found: LabelledBags, options: Options) -> LabelledBags:
     told = f"{len(skipped)} of {len(ids)} bags without a token, or with NaN or infinity: "
     if not skip or bad.all():
         legal = "of bags of finite tokens, one or more in each"
-        remedy = "{} leaves such out."
-        raise InvalidInput("FILE", legal, told + some(skipped), remedy, "skip_invalid=True")
+        remedy = "skip_invalid=True leaves such out."
+        raise InvalidInput("FILE", legal, told + some(skipped), remedy)
     warnings.warn(f"Left out {told}{some(skipped)}.", SkippedWarning, stacklevel=4)
     return dataclasses.replace(found.take(np.flatnonzero(~bad).tolist()), skipped=skipped)
 
@@ -247,8 +247,8 @@ def _from_slides(source: Any, options: Options) -> LabelledBags:
     """Return the bags of files with one each, whose tokens are not read yet."""
     if options.labels is not None or options.groups:
         legal = "in a sheet or a mapping from ids, where each file is a bag"
-        remedy = "{} takes a table with ids and labels."
-        raise InvalidInput("labels and groups", legal, "no sheet", remedy, "sheet=")
+        remedy = "sheet= takes a table with ids and labels."
+        raise InvalidInput("labels and groups", legal, "no sheet", remedy)
     if options.columns is not None:
         raise InvalidInput("columns", "None where each file is a bag", options.columns)
     paths, ids = files_of(source)

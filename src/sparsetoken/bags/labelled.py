@@ -113,8 +113,8 @@ class LabelledBags:
             If there are no groups, or bags of one group have several labels.
         """
         if self.groups is None:
-            remedy = "{} names the column of the patients."
-            raise InvalidInput("groups", "given to merge their bags", None, remedy, "groups=")
+            remedy = "groups= names the column of the patients."
+            raise InvalidInput("groups", "given to merge their bags", None, remedy)
         first = {one: i for i, one in reversed(list(enumerate(self.groups.tolist())))}
         own = np.array([first[one] for one in self.groups.tolist()])
         if len(self.y) and (differs := self.y != self.y[own]).any():

@@ -89,5 +89,5 @@ def name_among(
         return None
     legal, got = f"one with the {kind} {' or '.join(names)}", f"{kind}s {some(known)}"
     near = closest(names[0], known).strip() if given != "" else ""
-    remedy = f"{near} {{}} names another." if option else near
-    raise InvalidInput(what, legal, got, remedy.strip(), *filter(None, [option]))
+    remedy = f"{near} {option} names another." if option else near
+    raise InvalidInput(what, legal, got, remedy.strip())

@@ -81,9 +81,10 @@ def joined(found: LabelledBags, options: Options) -> LabelledBags:
             )
             if few
         ]
-        remedy = f"Ids are texts of the column {key}, and {{}} names another; {{}} leaves such out."
+        remedy = f"Ids are texts of the column {key}, and id= names another; "
+        remedy += "partial=True leaves such out."
         legal = "one with a row for each bag and no other"
-        raise InvalidInput(what, legal, "; ".join(got), remedy, "id=", "partial=True")
+        raise InvalidInput(what, legal, "; ".join(got), remedy)
     read: Any = {}
     for one, name in columns.items():
         values = both[one].iloc[kept].tolist()  # groups stay as written

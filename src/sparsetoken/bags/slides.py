@@ -123,8 +123,8 @@ class Slides:
             write_file(into / "tokens.npy", parts)
             tokens = np.load(into / "tokens.npy", mmap_mode="r")
         if bad:
-            got, remedy = f"NaN or infinity in {some(bad)}", "{} leaves such out."
-            raise InvalidInput("FILE", "of finite tokens", got, remedy, "skip_invalid=True")
+            got, remedy = f"NaN or infinity in {some(bad)}", "skip_invalid=True leaves such out."
+            raise InvalidInput("FILE", "of finite tokens", got, remedy)
         return Bags(tokens, self.offsets, coordinates=places if self.axes else None)
 
 

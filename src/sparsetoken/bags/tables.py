@@ -268,13 +268,15 @@ def _of_tokens(what: str, frame: Any, names: list[str]) -> list[str]:
     for name in [] if vectors else names:
         odd, share = _odd_cell(frame[name])
         if odd and share > 0.5:
-            remedy = "Rows count from 0. Mend the cell, or name the columns of the tokens in {}."
-            raise InvalidInput(f"column {name}", "of numbers or of texts", odd, remedy, "columns=")
+            remedy = (
+                "Rows count from 0. Mend the cell, or name the columns of the tokens in columns=."
+            )
+            raise InvalidInput(f"column {name}", "of numbers or of texts", odd, remedy)
     of_numbers = [name for name in names if _of_numbers(frame[name])]
     if bool(vectors) == bool(of_numbers) or len(vectors) > 1:
         legal = "one with columns of numbers, or one column of vectors"
         got = f"numbers: {some(of_numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
-        raise InvalidInput(what, legal, got, "{} names the columns of the tokens.", "columns=")
+        raise InvalidInput(what, legal, got, "columns= names the columns of the tokens.")
     return vectors or of_numbers
 
 

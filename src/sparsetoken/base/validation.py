@@ -68,9 +68,8 @@ class InvalidInput(ValueError):
         The value, and what it must be.
     got : object
     remedy : str
-        The last sentence, with {} in the place of each of the keywords.
-    *keywords : str
-        Arguments of Python, as ``labels=``.
+        The last sentence. In it the command line turns arguments, such as ``labels=`` and
+        ``partial=True``, into options.
 
     See Also
     --------
@@ -87,13 +86,11 @@ class InvalidInput(ValueError):
     length (L) must be an integer >= 1; got 0.
     """
 
-    def __init__(self, name: str, legal: str, got: Any, remedy: str = "", *keywords: str) -> None:
-        super().__init__(name, legal, got, remedy, *keywords)  # all, so that it survives pickling
+    def __init__(self, name: str, legal: str, got: Any, remedy: str = "") -> None:
+        super().__init__(name, legal, got, remedy)  # all, so that it survives pickling
 
     def __str__(self) -> str:
-        name, legal, got, remedy, *keywords = self.args
-        if keywords:
-            remedy = remedy.format(*keywords)
+        name, legal, got, remedy = self.args
         return f"{name} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
 
 

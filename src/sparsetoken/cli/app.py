@@ -25,8 +25,8 @@ NARROWEST, WIDEST = 40, 1000
 UNREADABLE = "Error reading persistent compilation cache"
 """How JAX begins its warning of a damaged file of compiled code."""
 
-_KEYWORD = re.compile(r"""\b(groups=|exclude=\("size",\))""")
-"""Arguments of Python in warnings of bags."""
+_ARGUMENT = re.compile(r"""\b([a-z_]+)=(?:True\b|\("(\w+)",\)|(?=[\s.,;:]|$))""")
+"""An argument of Python in a message: labels=, partial=True or exclude=("size",)."""
 
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EROFS, getattr(errno, "EDQUOT", errno.ENOSPC)}
 
@@ -85,8 +85,8 @@ def execute(arguments: Sequence[str]) -> int:
             return 0
         return answer.show(any(getattr(one, "json", False) for one in given.arguments.values()))
     except InvalidInput as error:
-        told = InvalidInput(*error.args[:4], *map(_option, error.args[4:]))
-        message(f"Error: {told}")
+        *what, remedy = error.args
+        message(f"Error: {InvalidInput(*what, _with_options(remedy))}")
         return 2
     except CycloptsError as error:
         names = [first, second] if known is BAGS else [first] * (first in known)
@@ -109,11 +109,13 @@ def execute(arguments: Sequence[str]) -> int:
         return 1 if full else 2
 
 
-def _option(keyword: str) -> str:
-    """Return the option of an argument of Python: --partial of partial=True, --id of id=."""
-    name, _, value = keyword.partition("=")
-    value = re.sub(r"\W", "", value.replace("True", ""))  # the text of ("size",)
-    return f"--{name.replace('_', '-')} {value}".strip()
+def _with_options(text: str) -> str:
+    """Return a message with options for arguments of Python: --partial for partial=True."""
+
+    def option(found: re.Match[str]) -> str:
+        return f"--{found[1].replace('_', '-')} {found[2] or ''}".rstrip()
+
+    return _ARGUMENT.sub(option, text)
 
 
 class _Warned:
@@ -125,7 +127,7 @@ class _Warned:
     def __call__(self, warning: Warning | str, *of: object) -> None:
         text = f"Warning: {warning}"
         if isinstance(warning, UserWarning):  # of bags: others name no arguments
-            text = _KEYWORD.sub(lambda found: _option(found[0]), text)
+            text = _with_options(text)
         if text not in self._told:
             self._told.add(text)
             message(text)

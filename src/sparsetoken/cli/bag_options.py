@@ -145,7 +145,7 @@ class Source:
         try:
             return read(file, columns=own or columns, **{**options, **more})
         except InvalidInput as error:
-            name, legal, _, remedy = error.args[:4]
+            name, legal, _, remedy = error.args
             if own or not columns or name != "columns":
                 raise
             got = legal.replace("different ones of", "columns")

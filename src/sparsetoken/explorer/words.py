@@ -28,6 +28,6 @@ def worded(text: str) -> str:
 
 def refusal(error: InvalidInput) -> str:
     """Return the message of a refusal, without what is neither a number nor a word."""
-    name, legal, got, remedy, *_ = error.args
+    name, legal, got, remedy = error.args
     shown = isinstance(got, int | float | str)
     return worded(str(error) if shown else f"{name} must be {legal}. {remedy}".rstrip())
