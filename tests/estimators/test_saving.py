@@ -12,12 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from broken_files import cut, flipped
-from command_line import limited
+from command_line import limited, refused
 from sparsetoken import BagClassifier, estimators
 from sparsetoken.bags import pack, read
 from sparsetoken.bags.container import is_mapped
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import (
+    AttentionClassifier,
     BagPooling,
     PooledClassifier,
     PooledForestClassifier,
@@ -172,6 +173,19 @@ def test_a_zip_file_of_something_else_is_refused(tmp_path):
         packed.writestr("notes.txt", b"hello")
     with pytest.raises(InvalidInput, match="MODEL must be"):
         load(tmp_path / "m.skops")
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("command", ["predict", "score", "tokens"])
+def test_a_model_that_gives_no_number_ends_in_a_message(command, bags, tmp_path):
+    X, y = bags
+    fitted = AttentionClassifier().fit(X, y)
+    fitted.coef_, fitted.token_range_ = np.ones((1, 3)), np.array([[-99.0], [99.0]])
+    fitted.exponent_ = np.array([1e308])  # times 27 it is infinite
+    save(fitted, tmp_path / "m.skops")
+    np.savez(tmp_path / "bags.npz", X=np.full_like(X, 9.0), y=y)
+    told = refused("bags", command, tmp_path / "m.skops", tmp_path / "bags.npz")
+    assert "the model must be one that gives numbers; got 'nan'" in told
 
 
 def test_a_missing_file(tmp_path):

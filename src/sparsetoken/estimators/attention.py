@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import warnings
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -23,7 +23,6 @@ from sparsetoken.estimators.base import (
     ReadoutEstimator,
     auto_or_positive,
 )
-from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.linear_fit import require_smooth
 from sparsetoken.estimators.fitting.standard_tokens import less_means
 from sparsetoken.estimators.fitting.training import Training
@@ -96,7 +95,7 @@ class Attention(TokenOrder, ReadoutEstimator):
     centred: bool = False
     exponent_: Float[np.ndarray, " K"]
     sharpness_: Float[np.ndarray, " K"]
-    gain_: Annotated[Float[np.ndarray, " K"], NOT_FINITE]
+    gain_: Float[np.ndarray, " K"]
     token_range_: Float[np.ndarray, "2 K"]
 
     def _fit(self, training: Training) -> list[str]:

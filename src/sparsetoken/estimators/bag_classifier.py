@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -12,10 +12,8 @@ from scipy.special import softmax
 from sklearn.dummy import DummyClassifier
 
 from sparsetoken.bags import Bags
-from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
-from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.targets import effective_weights, of_classes
 from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.fitting.training import Training
@@ -159,7 +157,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     token_ceiling_: Float[np.ndarray, "K A"]
     token_log_odds_: Float[np.ndarray, " K"]
     token_rate_: Float[np.ndarray, " K"]
-    threshold_: Annotated[float, NOT_FINITE]
+    threshold_: float
 
     def __init__(
         self,
@@ -180,11 +178,6 @@ class BagClassifier(BagStack, BaseBagClassifier):
         self.n_folds = n_folds
         self.random_state = random_state
         self.progress = progress
-
-    def _sizes(self) -> dict[str, int]:
-        if len(self.classes_) == 2 and np.isnan(self.threshold_):
-            raise InvalidInput("threshold_ of BagClassifier", "a number", self.threshold_)
-        return super()._sizes()
 
     def _fit(self, training: Training) -> list[str]:
         check_threshold(self.threshold, len(self.classes_))

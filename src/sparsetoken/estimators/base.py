@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -19,7 +19,6 @@ from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.bags.labels import of_groups, read_labels
 from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer, real
-from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.folds import fold_numbers
 from sparsetoken.estimators.fitting.linear_fit import LinearFit
 from sparsetoken.estimators.fitting.targets import Targets, read_classes, read_numbers
@@ -65,9 +64,6 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     loss: Loss | str
     ridge: float | Auto = "auto"
     standardize: bool = True
-
-    def _sizes(self) -> dict[str, int]:
-        return {"d": self.n_features_in_, "K": len(self._names())}
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None, groups: Any = None) -> Self:
@@ -235,14 +231,8 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
 
     class_weight: ClassWeight
     classes_: Shaped[np.ndarray, " C"]
-    left_out_auc_: Annotated[Float[np.ndarray, " 3"], NOT_FINITE]
+    left_out_auc_: Float[np.ndarray, " 3"]
     loss: Loss | str = "logistic"
-
-    def _sizes(self) -> dict[str, int]:
-        if len(self.classes_) < 2:
-            whose = f"classes_ of {type(self).__name__}"
-            raise InvalidInput(whose, "of two classes or more", self.classes_)
-        return super()._sizes()
 
     def _targets(self, bags: Bags, y: Any, sample_weight: Any, groups: Any) -> Targets:
         return read_classes(bags, y, sample_weight, self.class_weight, groups)
@@ -323,10 +313,6 @@ class ReadoutEstimator(BagEstimator):
 
     coef_: Float[np.ndarray, "K m"]
     ridge_: Float[np.ndarray, " K"]
-
-    def _sizes(self) -> dict[str, int]:
-        sizes = super()._sizes()
-        return {"m": sizes["d"], **sizes}
 
     def _keep_readouts(self, fits: list[LinearFit], training: Training) -> None:
         """Keep the readouts of standardised features as what acts on the features given.

@@ -12,7 +12,7 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, clone
 
 from sparsetoken.bags import Bags
-from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.base.validation import integer
 from sparsetoken.estimators.base import (
     BagEstimator,
     BaseBagClassifier,
@@ -43,14 +43,6 @@ class PooledForest(BagEstimator):
     column_mean_: Float[np.ndarray, " d"]
     column_scale_: Float[np.ndarray, " d"]
     feature_range_: Float[np.ndarray, "2 features"]
-
-    def _sizes(self) -> dict[str, int]:
-        sizes, m = super()._sizes(), self.feature_range_.shape[1]
-        scores = self._of_trees(self.forest_, np.zeros((1, m)))
-        if scores.shape != (1, sizes["K"]) or not np.isfinite(scores).all():
-            legal = f"of {sizes['K']} finite scores"
-            raise InvalidInput(f"forest_ of {type(self).__name__}", legal, scores)
-        return sizes | {"features": m if m in (sizes["d"], 4 * sizes["d"]) else 4 * sizes["d"] + 1}
 
     def _fit(self, training: Training) -> list[str]:
         """Fit the trees, and the scale of their scores by out-of-bag predictions."""

@@ -8,7 +8,7 @@ import functools
 import warnings
 from collections.abc import Callable, Iterator
 from os import PathLike
-from typing import Annotated, Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Shaped
@@ -19,7 +19,6 @@ from sklearn.utils.validation import has_fit_parameter, validate_data
 from sparsetoken.bags import Bags, LeakWarning, as_bags, find_leaks
 from sparsetoken.bags.convert import is_list_of_bags
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.declared import MISSING
 
 P = ParamSpec("P")
 Fitted = TypeVar("Fitted", bound=BaseEstimator)
@@ -30,12 +29,8 @@ class TakesBags:
     """An estimator or transformer whose input may have three dimensions."""
 
     n_features_in_: int
-    feature_names_in_: Annotated[Shaped[np.ndarray, " columns"], MISSING]
+    feature_names_in_: Shaped[np.ndarray, " columns"]
     _fitted_to_many_tokens: bool = False
-
-    def _sizes(self) -> dict[str, int]:
-        """Return sizes that annotations of fitted attributes name."""
-        return {"d": self.n_features_in_}
 
     def __sklearn_tags__(self) -> Tags:
         tags: Tags = super().__sklearn_tags__()  # type: ignore[misc]

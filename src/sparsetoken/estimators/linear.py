@@ -27,10 +27,6 @@ class Pooled(ReadoutEstimator):
     pool: Pool = "mean"
     range_: Float[np.ndarray, "2 parts K"]
 
-    def _sizes(self) -> dict[str, int]:
-        sizes, more = super()._sizes(), get_args(Pool).index(self.pool)
-        return sizes | {"m": (1 + more) * sizes["d"], "parts": more}
-
     def _fit(self, training: Training) -> list[str]:
         choice("pool", self.pool, get_args(Pool))
         fits = [task.calibrated(task.pooled_fit(self.pool)) for task in training.tasks]
@@ -203,10 +199,6 @@ class VectorizedLinearClassifier(Pooled, BaseBagClassifier):
         self.loss = loss
         self.standardize = standardize
         self.class_weight = class_weight
-
-    def _sizes(self) -> dict[str, int]:
-        sizes = super()._sizes()
-        return sizes | {"m": sizes["d"] * (self.bag_size_ or 0)}
 
     def _fit(self, training: Training) -> list[str]:
         self.bag_size_ = training.bags.common_size

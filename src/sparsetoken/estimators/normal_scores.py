@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from sparsetoken.bags.container import is_mapped, scratch
-from sparsetoken.base.validation import InvalidInput, integer, real
+from sparsetoken.base.validation import integer, real
 from sparsetoken.estimators.base import RandomState
 from sparsetoken.estimators.fitting.standard_tokens import chunks, mean_and_variance, scales
 from sparsetoken.estimators.fitting.targets import read_weights
@@ -77,12 +77,6 @@ class TokenNormalScores(  # type: ignore[call-arg]
 
     columns_: Int[np.ndarray, " k"]
     knots_: list[Float[np.ndarray, "2 _"]]
-
-    def _sizes(self) -> dict[str, int]:
-        if not np.isin(self.columns_, np.arange(self.n_features_in_)).all():
-            legal = f"columns below {self.n_features_in_}"
-            raise InvalidInput("columns_ of TokenNormalScores", legal, self.columns_)
-        return super()._sizes() | {"k": len(self.knots_)}
 
     def __init__(
         self,

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.base.files import path_of, refused, write_whole
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
-from sparsetoken.estimators.declared import check_declared
 
 __all__ = ["load", "save"]
 
@@ -93,9 +92,8 @@ def load(path: Path | str) -> Any:
     Raises
     ------
     InvalidInput
-        If there is no such file, if it is damaged, if its model was not fitted, if a fitted
-        attribute is missing, of another kind or shape, or not finite, or if the file names types
-        other than those of this package and the ones that skops knows to be harmless.
+        If there is no such file, if it is damaged, if its model was not fitted, or if the file
+        names types other than those of this package and the ones that skops knows to be harmless.
 
     See Also
     --------
@@ -103,7 +101,8 @@ def load(path: Path | str) -> Any:
 
     Notes
     -----
-    Load models and data only from people you trust.
+    Load models and data only from people you trust: what a model holds is not checked. A model is
+    for the version of this package that wrote it.
 
     Examples
     --------
@@ -125,7 +124,6 @@ def load(path: Path | str) -> Any:
         raise InvalidInput("MODEL", _LEGAL, str(path), remedy)
     model = _harmless(path)
     _check_fitted(f"MODEL {path.name}", model, "Fit it and save it again.")
-    check_declared(model, path)
     return model
 
 

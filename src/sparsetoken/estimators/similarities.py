@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.bags import Bags
 from sparsetoken.base.validation import integer
 from sparsetoken.estimators.base import RandomState, ReadoutEstimator
-from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.linear_fit import LinearFit, fit_linear
 from sparsetoken.estimators.fitting.queries import telling
 from sparsetoken.estimators.fitting.standard_tokens import CHUNK, mean_and_variance, scales
@@ -89,12 +88,9 @@ class BagSimilarities(TakesBags, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     prototypes_: Float[np.ndarray, "P d"]
     prototype_bags_: Int[np.ndarray, " P"]
-    column_scale_: Annotated[Float[np.ndarray, " d"], NOT_FINITE]
+    column_scale_: Float[np.ndarray, " d"]
     bandwidth_: float
     _n_features_out: int
-
-    def _sizes(self) -> dict[str, int]:
-        return {**super()._sizes(), "P": self._n_features_out}
 
     def __init__(
         self, n_prototypes: int = 200, max_tokens: int = 4000, random_state: RandomState = None

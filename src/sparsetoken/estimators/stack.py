@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -17,7 +17,6 @@ from sparsetoken.bags import Bags
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators.attention import Attention, TokenOrder
-from sparsetoken.estimators.declared import NOT_FINITE
 from sparsetoken.estimators.fitting.stacking import (
     LossRisk,
     MultinomialRisk,
@@ -71,7 +70,7 @@ class BagStack(TokenOrder):
     exclude: Sequence[str]
     progress: bool
     member_names_: list[str]
-    member_losses_: Annotated[Float[np.ndarray, "M 1"], NOT_FINITE]
+    member_losses_: Float[np.ndarray, "M 1"]
     member_bags_: Int[np.ndarray, " M"]
     member_temperature_: Float[np.ndarray, " M"]
     members_: dict[str, Any]
@@ -82,20 +81,6 @@ class BagStack(TokenOrder):
     normal_scores_: TokenNormalScores | None
     similarities_: BagSimilarities | None
     _forms: dict[str, Form]
-
-    def _sizes(self) -> dict[str, int]:
-        names, sizes, whose = self.member_names_, super()._sizes(), f"of {type(self).__name__}"
-        if not names == [*self.members_] == [*self._forms]:
-            raise InvalidInput(f"members_ {whose}", f"{names}, with forms", [*self.members_])
-        for name, member in self.members_.items():
-            method = self._predicts() if self._forms[name] == "bags" else "_scores"
-            if not hasattr(member, method):
-                raise InvalidInput(f"{name} {whose}", f"an estimator with {method}", member)
-        one_bag = Bags(np.zeros((1, sizes["d"])), np.arange(2))
-        scores = self._of_user(self.members_[CONSTANT], one_bag)
-        if scores.shape != (1, sizes["K"]) or not np.isfinite(scores).all():
-            raise InvalidInput(f"{CONSTANT} {whose}", f"of {sizes['K']} finite scores", scores)
-        return sizes | {"M": len(names)}
 
     def _average(self, training: Training, kinds: Mapping[str, Any]) -> list[Part]:
         """Fit members and average them with the weights of least left-out loss.
