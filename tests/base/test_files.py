@@ -77,3 +77,10 @@ def test_what_is_no_file_is_not_replaced_by_one(tmp_path):
     with pytest.raises(InvalidInput, match="a regular file"):
         write_whole(tmp_path / "link", b"")
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_link_that_leads_to_itself_is_no_place_to_write(tmp_path):
+    link = tmp_path / "loop.csv"
+    link.symlink_to(link)
+    with pytest.raises(InvalidInput, match="--out must be a path without a loop of links"):
+        require_place("--out", link)
