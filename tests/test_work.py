@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from broken_files import writers_of
 from command_line import limited
 from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.losses import CustomLoss
@@ -161,26 +160,6 @@ def test_a_curve_is_kept_load_by_load(tmp_path, monkeypatch):
     assert len(list(tmp_path.iterdir())) == 2
     st.predict(problem, st.Pooled(), LOADS, keep=tmp_path)
     assert seen == [0.5, 1.0, 2.0, 2.0]
-
-
-def test_a_pipe_in_place_of_a_result_is_replaced(tmp_path):
-    assert map_points(squares, [2], call=["x"], keep=tmp_path) == [4]
-    (path,) = tmp_path.iterdir()
-    path.unlink()
-    os.mkfifo(path)
-    with writers_of(path) as opened, pytest.warns(DamagedResultWarning, match="^1 kept results"):
-        assert map_points(squares, [2], call=["x"], keep=tmp_path) == [4]
-    assert not opened
-    assert path.is_file()
-
-
-def test_a_folder_in_place_of_a_result_is_refused(tmp_path):
-    assert map_points(squares, [2], call=["x"], keep=tmp_path) == [4]
-    (path,) = tmp_path.iterdir()
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(InvalidInput, match=f"keep must be .*{path.name}'. Remove it"):
-        map_points(squares, [2], call=["x"], keep=tmp_path)
 
 
 def test_a_result_of_another_call_under_its_name_is_none(tmp_path):

@@ -32,7 +32,7 @@ import numpy as np
 from joblib.externals.loky.backend import resource_tracker
 
 from sparsetoken.base.content import canonical_text, digest_of_source
-from sparsetoken.base.files import path_of, require_regular, write_whole
+from sparsetoken.base.files import path_of, write_whole
 from sparsetoken.base.progress import progress_of
 from sparsetoken.base.validation import Failure, InvalidInput, integer
 from sparsetoken.numerics.threads import one_thread
@@ -297,19 +297,9 @@ class Kept:
         return self.folder / f"{hashlib.blake2b(key.encode(), digest_size=16).hexdigest()}.pkl"
 
     def read(self, key: str) -> Any:
-        """Return the result of a call, or `_MISSING`, also where its file is damaged.
-
-        Raises
-        ------
-        InvalidInput
-            If there is a folder in its place, which no result would replace.
-        """
+        """Return the result of a call, or `_MISSING`, also where its file is damaged."""
         path = self._file(key)
-        if path.is_dir():
-            legal = "a folder whose results are files"
-            raise InvalidInput("keep", legal, f"the folder {path}", "Remove it.")
         try:
-            require_regular("keep", path)
             content = path.read_bytes()
             if _checksum(content[_CHECKED:]) != content[:_CHECKED]:
                 raise ValueError("damaged")
@@ -334,8 +324,6 @@ class Kept:
         """Keep the result of a call, or raise `Failure` if the disk does not take it."""
         content, path = pickle.dumps((key, result)), self._file(key)
         try:
-            if path.exists() and not path.is_file():  # a pipe, of which a read has warned
-                path.unlink()
             write_whole(path, _checksum(content) + content)
         except OSError as error:
             text = f"A result cannot be written to {self.folder}: {error.strerror}."
