@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.base.tables import json_text
+from sparsetoken.cli.bag_tables import written
 from sparsetoken.cli.output import message, put, table
 
 HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"
@@ -25,3 +26,13 @@ def test_json_numbers_have_the_fewest_digits_of_their_type():
     assert found == (
         '{"double": 0.30000000000000004, "single": [0.1, 0.33333334], "one": 0.1, "count": 3}'
     )
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_names_of_files_that_are_no_utf8_stand_in_tables(tmp_path, ending):
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / f"t{ending}"
+    assert written({"bag": np.array(["a\udcff", "é\n"]), "x": np.array([0.5, 1.0])}, path) == ""
+    found = pandas.read_csv(path) if ending == ".csv" else pandas.read_parquet(path)
+    assert found["bag"].tolist() == [r"a\udcff", "é\n"]
+    assert found["x"].tolist() == [0.5, 1.0]

@@ -66,9 +66,21 @@ def written(table: Mapping[str, Any], out: Path) -> str:
 
 
 def _frame(table: Mapping[str, Any]) -> Any:
+    """Return named columns as a pandas frame, with escapes for what is no UTF-8 in names of files.
+
+    pandas has no place for halves of pairs of surrogates.
+    """
     import pandas
 
-    return pandas.DataFrame(dict(table))
+    def encoded(text: str) -> str:
+        return text.encode(errors="backslashreplace").decode()
+
+    return pandas.DataFrame(
+        {
+            encoded(name): list(map(encoded, one.tolist())) if one.dtype.kind == "U" else one
+            for name, one in table.items()
+        }
+    )
 
 
 def _records(table: Mapping[str, Any], of_one: str) -> list[dict[str, Any]]:

@@ -84,8 +84,7 @@ def write_table(path: Path, frame: Any) -> None:
     from sparsetoken.base.machine import needed
 
     if path.suffix.lower() == ".csv":
-        text = frame.to_csv(index=False, lineterminator="\n")
-        write_whole(path, text.encode(errors="backslashreplace"))
+        write_whole(path, frame.to_csv(index=False, lineterminator="\n").encode())
     else:
         needed("pyarrow", "to write Parquet files", "data")
         texts = {name: str for name in frame if frame[name].dtype == object}
