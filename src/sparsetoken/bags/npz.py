@@ -16,7 +16,7 @@ from sparsetoken.bags.labelled import LabelledBags
 from sparsetoken.bags.labels import id_texts
 from sparsetoken.bags.options import Options, name_among
 from sparsetoken.bags.tables import chosen, grouped, with_coordinates
-from sparsetoken.base.files import refused, require_regular
+from sparsetoken.base.files import refused
 from sparsetoken.base.validation import InvalidInput
 
 TOKENS = "tokens"
@@ -110,6 +110,5 @@ def _member(path: Path, file: Any, name: str) -> np.ndarray:
 
 
 def _stored(file: Path) -> np.ndarray:
-    require_regular("FILE", file)
     with refused("FILE", LEGAL, file):
         return np.load(file, mmap_mode="r" if file.stem == TOKENS else None, allow_pickle=False)

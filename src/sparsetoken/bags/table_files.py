@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sparsetoken.bags.array_files import LEGAL
-from sparsetoken.base.files import refused, require_regular
+from sparsetoken.base.files import refused
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput, one_line
 
@@ -26,7 +26,6 @@ def frame_of(path: Path, texts: Collection[str] | None = None) -> Any:
 
     Numbers would lose the leading zeros of an id, and turn 1e5 into 100000.
     """
-    require_regular("FILE", path)
     needed("pandas", "to read tables", "data")
     with refused("FILE", LEGAL, path):
         try:
