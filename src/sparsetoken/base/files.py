@@ -68,7 +68,7 @@ def require_other(name: str, path: Path, *inputs: Path) -> None:
     """Raise `InvalidInput` if a path is one of the inputs, or of a folder that has one."""
     target = path_of(name, path).resolve()
     for other in inputs:
-        found = other.resolve()
+        found = path_of("path", other).resolve()
         same = path.exists() and other.exists() and path.samefile(other)
         if same or target == found:
             raise InvalidInput(name, "a file other than the input", str(path))
