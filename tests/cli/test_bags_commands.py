@@ -174,7 +174,7 @@ def test_weights_of_three_classes_are_told(tmp_path, monkeypatch):
     np.savez(path, X=bags, y=y)
     lines = run("fit", path, "--folds", 2, "--out", out).stdout.splitlines()
     summary = load(out).summary()
-    assert summary.startswith("3 classes: ")  # one set of weights for all
+    assert summary.startswith("Weights of the members: ")  # one set of weights for all
     assert [lines.count(line) for line in summary.splitlines()] == [1, 1]
     # Of members that are fitted to a sample there are more lines.
     monkeypatch.setattr("sparsetoken.BagClassifier.summary", lambda model: "first\nsecond")
@@ -562,14 +562,15 @@ def _table(path):
 
 def test_the_text_of_a_fit_says_which_members_have_weight(dense, tmp_path):
     assert re.search(
-        r"Class 1: .*attention( of centred tokens)? \d+%", run("fit", dense, "--folds", 2).stdout
+        r"Weights of the members: .*attention( of centred tokens)? \d+%",
+        run("fit", dense, "--folds", 2).stdout,
     )
     path = tmp_path / "noise.npz"
     rng = np.random.default_rng(0)
     np.savez(path, X=rng.standard_normal((40, 5, 4)), y=np.arange(40) % 2)
     found = run("fit", path, "--folds", 2)
-    assert "Class 1: constant 100%.\n" in found.stdout
-    assert found.stderr.startswith("Warning: Class 1: no member predicts left-out bags better")
+    assert "Weights of the members: constant 100%.\n" in found.stdout
+    assert found.stderr.startswith("Warning: No member predicts left-out bags better")
 
 
 def test_no_fold_splits_a_patient(tmp_path):

@@ -135,12 +135,15 @@ def test_on_noise_the_rate_is_hardly_left() -> None:
 
 def test_a_constant_is_a_warning() -> None:
     rng = np.random.default_rng(0)
-    with pytest.warns(QueryWarning, match="Class 1: no member predicts left-out bags better"):
+    with pytest.warns(QueryWarning, match="No member predicts left-out bags better"):
         model = BagClassifier().fit(rng.standard_normal((40, 5, 4)), np.arange(40) % 2)
     first, positive, doubt, last = model.summary().splitlines()
-    assert (first, last) == ("Class 1: constant 100%.", "Fitted to 40 bags, taken as independent.")
+    assert (first, last) == (
+        "Weights of the members: constant 100%.",
+        "Fitted to 40 bags, taken as independent.",
+    )
     assert "1, the positive class, from a probability of 0.5" in positive
-    assert "no member predicts left-out bags better" in doubt
+    assert "No member predicts left-out bags better" in doubt
 
 
 def test_products_of_columns_are_seen() -> None:
@@ -226,7 +229,7 @@ def test_three_classes(three: Fitted) -> None:
     )
     assert model.attention_weights(bags)[0].shape == (bags.sizes[0], 3)
     assert model.top_tokens(bags, 2)[0].shape == (2, 3)
-    assert model.summary().startswith("3 classes: ")
+    assert model.summary().startswith("Weights of the members: ")
     assert model.score(bags, names) > 0.8  # a third by chance
     chances = model.predict_token_proba(bags)
     assert [p.shape for p in chances] == [(size, 3) for size in bags.sizes]

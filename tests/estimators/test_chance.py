@@ -39,10 +39,10 @@ def test_noise_is_told_also_of_a_saved_model(model: AttentionClassifier, tmp_pat
 def test_a_constant_is_told_of_numbers_too() -> None:
     X, _ = noise()
     model = BagRegressor()
-    with pytest.warns(QueryWarning, match="no member predicts"):
+    with pytest.warns(QueryWarning, match="No member predicts"):
         model.fit(X, np.random.default_rng(2).standard_normal(30))
-    assert "no member predicts left-out bags better" in model.summary()
-    with pytest.warns(QueryWarning, match="no member predicts"):
+    assert "No member predicts left-out bags better" in model.summary()
+    with pytest.warns(QueryWarning, match="No member predicts"):
         token_table(model, X[:2])
 
 

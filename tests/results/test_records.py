@@ -411,6 +411,8 @@ def test_bad_pictures_are_refused(curve, axes):
         align(PROBLEM, steps).plot("cosine", axes)
     with pytest.raises(InvalidInput, match="ax must be a matplotlib Axes or None; got 'str'"):
         curve.plot(ax="axes")
+    with pytest.raises(InvalidInput, match=r"points of a plot must be two or more; got 1\. Give"):
+        curve.isel(alpha1=0).plot(ax=axes)
 
 
 def test_three_dimensions_are_a_line_for_each_point_of_the_first_two(axes):

@@ -78,7 +78,7 @@ def test_the_legend_has_each_curve_once_and_what_the_marks_mean():
     rows = [*_curve(), *_curve("two"), *_curve("pooled", "tensors"), *_curve(panel="second")]
     figure = _drawn(rows, Panel("first", "x"), Panel("second", "x"))
     legend = _legend(figure)
-    assert list(legend) == ["one", "pooled", "simulation", "simulation, real tensors"]
+    assert list(legend) == ["one", "pooled", "simulation", "simulation, all tokens"]
     assert to_hex(legend["pooled"].get_color()) == COLOURS["pooled"].lower()
     (marks,) = {c.lines[0].get_marker() for c in _points(figure.axes[0])} - {"o", "s"}
     assert marks == "v"

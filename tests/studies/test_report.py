@@ -468,7 +468,7 @@ def test_the_command_prints_json_or_a_table_of_verdicts(tmp_path):
     table = dict(re.split(r"\s{2,}", line.strip())[:2] for line in result.stdout.splitlines()
                  if "  " in line.strip())  # fmt: skip
     assert (table["holds"], table["fails"]) == ("2", "0")
-    assert table["comparisons against real tensors"] == "1"
+    assert table["comparisons against simulated tokens"] == "1"
     assert table["report"] == str(tmp_path / "report.html")
     assert "2 claims hold: 1 of the paper, 1 of this project." in result.stdout
 

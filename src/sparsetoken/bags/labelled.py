@@ -58,7 +58,8 @@ class LabelledBags:
 
     def __repr__(self) -> str:
         labels = f"labels {some(self.classes)}" if len(self.y) else "no labels"
-        return f"LabelledBags({self.bags!r}, {labels})"
+        groups = "" if self.groups is None else f", {len(np.unique(self.groups))} groups"
+        return f"LabelledBags({self.bags!r}, {labels}{groups})"
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.bags, self.y, self.ids) if len(self.y) else (self.bags, self.ids))

@@ -393,18 +393,13 @@ class BagStack(TokenOrder):
         scores = form.tokens @ self._in(form, self.token_coef_).T
         return less_means(scores.T, bags).T if centred else scores
 
-    def _all_of_it(self) -> str:
-        """Return what the weights are of."""
-        names = self._names()
-        return f"{self._kind_of_name} {names[0]}" if len(names) == 1 else f"{len(names)} classes"
-
     def _doubts(self) -> list[str]:
         """Return what to warn of."""
         if not self._silent():
             return []
         return [
-            f"{self._all_of_it()}: no member predicts left-out bags better than the constant, "
-            "which has all weight. Take more bags, or add a member of your own."
+            "No member predicts left-out bags better than the constant, which has all weight. "
+            "Take more bags, or add a member of your own."
         ]
 
     def _of_fit(self) -> list[str]:
@@ -412,7 +407,7 @@ class BagStack(TokenOrder):
         weights = self.weights_[:, 0]
         order = np.argsort(-weights, kind="stable")
         parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
-        lines = [f"{self._all_of_it()}: {', '.join(parts)}."]
+        lines = [f"Weights of the members: {', '.join(parts)}."]
         sampled = self.member_bags_ < self.member_bags_.max()
         for m in np.flatnonzero(sampled & (self.weights_[:, 0] > 0)).tolist():
             lines.append(

@@ -48,6 +48,12 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     numbers = [name for name, values in columns.items() if values.dtype.kind in "iuf"]
     column = choice("quantity", quantity or numbers[0], numbers)
     shape = record.shape if record.dims else (1,)
+    simulated = hasattr(record, "trials")
+    if shape[-1] < 2 and not (
+        record.dims and simulated
+    ):  # one simulated point has its place on an axis
+        remedy = "Give a parameter several values, as alpha1=[1.0, 2.0, 4.0]."
+        raise InvalidInput("points of a plot", "two or more", shape[-1], remedy)
     lines = int(np.prod(shape[:-1]))
     if lines > _MOST_LINES:
         remedy = "Select a part of it with isel(), or use to_frame()."
@@ -66,7 +72,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     last = record.dims[-1] if record.dims and record.dims[-1] in coords else "point"
     x_name = next((n for n, c in coords.items() if _varies(c)), last)
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
-    options, simulated = normalize_kwargs(options, Line2D), hasattr(record, "trials")
+    options = normalize_kwargs(options, Line2D)
     label, source = options.pop("label", None), "simulation" if simulated else "theory"
     model = NAMES.get(record.model, record.model)
     with style.drawing(ax) as ax:

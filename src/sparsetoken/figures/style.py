@@ -1,7 +1,7 @@
 """The common style of all figures: colours, lines, markers.
 
-Theory is a line, simulation a point with its standard error: a square for real tensors, a disc for
-the reduced engine. Points that did not converge are hollow.
+Theory is a line, simulation a point with its standard error: a square for whole bags, a disc for
+features alone. Points that did not converge are hollow.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def meanings(drawn: Collection[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
     if "reduced" in engines:
         marks["simulation"] = {"marker": "o", "mec": "white", "mew": 0.6}
     if "tensors" in engines:
-        marks["simulation, real tensors"] = {"marker": "s", "ms": 8, "mec": "white", "mew": 0.6}
+        marks["simulation, all tokens"] = {"marker": "s", "ms": 8, "mec": "white", "mew": 0.6}
     if not sound:
         marks["not converged"] = {"marker": "D", "mfc": "none", "mec": GREY}
     return {label: {"color": GREY, "ls": "none", **look} for label, look in marks.items()}

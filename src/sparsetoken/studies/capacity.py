@@ -123,7 +123,7 @@ def _panel(name: str) -> str:
 
 
 TICKS = (2, 4, 8, 16, 32)
-CROSSING, TOKENS = "attention crosses another model", "real tensors, m = 32"
+CROSSING, TOKENS = "attention crosses another model", "all tokens, m = 32"
 LOOKS = {
     f"m = {FEATURES[0]}": Look(LIGHT_GREY, marker="o:"),
     f"m = {FEATURES[1]}": Look(BLACK, marker="o-"),

@@ -19,8 +19,8 @@ VERDICTS = (FAILS, NOT_CONVERGED, HOLDS)
 THEORY, REDUCED, TENSORS = "theory", "reduced", "tensors"
 COMPUTED = "computed"
 EVIDENCE = {
-    TENSORS: "against real tensors",
-    REDUCED: "against the reduced engine",
+    TENSORS: "against simulated tokens",
+    REDUCED: "against simulated features",
     COMPUTED: "computed against computed",
 }
 """The kinds of evidence, the strongest first, and their names for readers."""

@@ -145,7 +145,7 @@ export class Curves extends View {
     if (!ahead.length) return "At no load shown is attention better than mean pooling.";
     const behind = wins.filter(([, gain]) => gain < -TIE);
     if (!behind.length) return "At every load shown attention is at least as good as mean pooling.";
-    return `Attention is better from ${ahead[0].toPrecision(2)} to ${ahead.at(-1).toPrecision(2)} labels per dimension.`;
+    return `At the loads shown attention is better from ${ahead[0].toPrecision(2)} to ${ahead.at(-1).toPrecision(2)} labels per dimension.`;
   }
 
   table() {
