@@ -177,3 +177,9 @@ def test_a_zip_file_of_something_else_is_refused(tmp_path):
 def test_a_missing_file(tmp_path):
     with pytest.raises(InvalidInput, match="is there"):
         load(tmp_path / "no.skops")
+
+
+def test_what_is_no_estimator_is_not_saved(tmp_path):
+    with pytest.raises(InvalidInput, match=r"the model must be an estimator .*; got 3"):
+        save(3, tmp_path / "m.skops")
+    assert not (tmp_path / "m.skops").exists()
