@@ -410,6 +410,10 @@ def test_predictions_and_scores_are_written(data, dense, tmp_path, ending):
     assert table["high"].dropna().to_dict() == ends
     plain = {name: one["value"] if name in ends else one for name, one in values.items()}
     assert table["value"].to_dict() == plain
+    one = tmp_path / "one.npz"
+    np.savez(one, X=data[0][:1], y=data[1][:1])
+    said = run("predict", model, one, "--out", tmp_path / f"one{ending}")
+    assert said.stdout.endswith(", 1 prediction of 1 bag\n")
     for command in ("predict", "score"):
         with limited(100):
             said = run(command, model, dense, "--out", out)

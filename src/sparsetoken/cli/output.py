@@ -78,6 +78,11 @@ def not_written(option: str, path: Path, error: OSError, keep: str | None = None
     return f"Error: {path} was not written: {reason}. Name another file with --{option}.{kept}"
 
 
+def counted(count: int, what: str) -> str:
+    """Return a count with its word, which is given in the plural."""
+    return f"{count} {what.removesuffix('s') if count == 1 else what}"
+
+
 def table(title: str, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[str]:
     """Return values, or rows of them, as the lines of a table.
 
