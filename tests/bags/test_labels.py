@@ -139,6 +139,7 @@ def test_an_array_by_bag_needs_one_possible_order() -> None:
         ([0, 1], r"one for each of 12 bags or 36 tokens, or a mapping"),
         (np.arange(36) % 2, "got 'two in bag s9: 0 and 1'"),
         ({**SICK, "s5": None}, "without missing values; got 'None for bag s5'"),
+        ({**dict.fromkeys(SICK, "no"), "s5": ""}, "without missing values; got .'' for bag s5"),
         (
             np.where(np.arange(36) // 3 == 1, np.nan, 1.0),
             "without missing values; got .nan for bag s3",

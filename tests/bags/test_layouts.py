@@ -291,7 +291,7 @@ def test_a_slide_without_coordinates_has_none_that_are_known(tmp_path: Path) -> 
     with pytest.raises(InvalidInput, match=r"s_1\.npz must be with coordinates of d = 2"):
         read(path, **given)
     np.savez(path / "s_1.npz", feats=BAGS["s_1"], coords=np.ones((3, 2)))
-    with pytest.raises(InvalidInput, match=r"s_1\.npz must be with coords of shape \(4, k\)"):
+    with pytest.raises(InvalidInput, match=r"with coords of real numbers, of shape \(4, k\)"):
         read(path, **given)
     np.savez(tmp_path / "bags.npz", X=TOKENS, bag=OWNER, y=LABELS, coordinates=WHERE[1:])
     with pytest.raises(InvalidInput, match="coordinates must be numbers of shape"):
@@ -328,9 +328,14 @@ def test_one_file_is_one_bag(tmp_path: Path) -> None:
         ({"labels": None, "groups": "case_id"}, "in a sheet or a mapping from ids"),
         ({"labels": None, "id": "slide"}, "sheet must be given where id or partial is"),
         ({"labels": "diagnosis"}, "in a sheet or a mapping from ids"),
-        ({"labels": None, "columns": ["f1"]}, "columns must be None where each file is a bag"),
+        ({"labels": None, "columns": ["f1"]}, "columns must be left out where each file is a bag"),
+        ({"labels": None, "bag": "case"}, "bag must be left out where each file is a bag"),
         ({"labels": None, "dataset": "uni"}, "array uni; got 'coords .*, feats .*dataset= na"),
-        ({"labels": None, "coordinates": "at"}, "with at of shape .*; got 'coords"),
+        (
+            {"labels": None, "coordinates": "at"},
+            "with at of real numbers, .*; got .coords",
+        ),
+        ({"labels": None, "coordinates": ["x", "y"]}, "coordinates must be one array where"),
         ({"sheet": "none.csv"}, "sheet none.csv must be a file that is there"),
         (
             {"sheet": Path("labels.json")},

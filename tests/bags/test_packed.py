@@ -67,8 +67,10 @@ def test_labels_may_come_later(tmp_path: Path) -> None:
         read(where)
     with pytest.raises(InvalidInput, match="none for tumour_1"):
         read(where, labels={"normal_1": 0})
-    with pytest.raises(InvalidInput, match="columns must be None for a packed folder"):
+    with pytest.raises(InvalidInput, match="columns must be left out for a packed folder"):
         read(where, labels=None, columns=[0])
+    with pytest.raises(InvalidInput, match="bag must be left out for a packed folder"):
+        read(where, labels=None, bag=0)
 
 
 def test_files_are_taken_in_the_order_given(tmp_path: Path) -> None:

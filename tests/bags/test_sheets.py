@@ -134,6 +134,7 @@ def test_slides_of_a_patient_are_a_group_or_one_bag(tmp_path: Path) -> None:
         ("id,slide,label", {}, "with the column bag or id .*got 'columns id, slide"),
         ("id,grade", {}, "with the column label or y; .*labels= names another"),
         ("label,id", {}, "the column id of the sheet labels.csv must be without missing values"),
+        ("id,label,label", {}, "labels.csv must be one with columns .*several named label"),
     ],
 )
 def test_columns_that_are_not_there_name_the_option(
@@ -224,3 +225,27 @@ def test_a_sheet_has_the_groups_that_are_named_so(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "rows.csv", index=False)
     found = read(tmp_path / "rows.csv", sheet=sheet(tmp_path, "a,1", "b,0"))
     assert found.groups.tolist() == ["x", "y"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".xlsx", ".parquet"])
+def test_two_columns_of_one_name_are_refused(ending: str, tmp_path: Path) -> None:
+    path, rows = tmp_path / f"labels{ending}", [("id", "label", "label"), ("a", "0", "1")]
+    frame = pandas.DataFrame(rows[1:], columns=["id", "label", "other"])
+    if ending == ".xlsx":
+        pytest.importorskip("openpyxl", reason="openpyxl, of the extra data, is not installed")
+        pandas.DataFrame(rows).to_excel(path, header=False, index=False)
+    elif ending == ".parquet":
+        pyarrow = pytest.importorskip("pyarrow", reason="pyarrow, of data, is not installed")
+        table = pyarrow.Table.from_pandas(frame).rename_columns(rows[0])
+        pytest.importorskip("pyarrow.parquet").write_table(table, path)
+    else:
+        by = "\t" if ending == ".tsv" else ","
+        path.write_text("\n".join(map(by.join, rows)))
+    folder = slides(tmp_path, "a")
+    with pytest.raises(InvalidInput, match="different names; got 'several named label'"):
+        read(folder, sheet=path)
+    frame.columns = [*rows[0]]
+    with pytest.raises(InvalidInput, match=r"the sheet .*got 'several named label'"):
+        read(folder, sheet=frame)
+    renamed = pandas.DataFrame({"id": ["a"], "label": [0], "label.1": [1]})
+    assert read(folder, sheet=renamed).y.tolist() == [0]

@@ -165,3 +165,8 @@ def test_what_is_wrong_with_groups_is_said_of_groups(tmp_path: Path) -> None:
     np.savez(tmp_path / "bags.npz", X=np.eye(2), bag=[0, 1], y=[0, 1])
     with pytest.raises(InvalidInput, match=r"with the array pat; got .*groups= names another"):
         read(tmp_path / "bags.npz", groups="pat")
+
+
+def test_a_table_has_no_array_to_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="dataset must be left out for a table; got 'feats'"):
+        read(table(tmp_path, HEAD, *ROWS), dataset="feats")

@@ -8,6 +8,7 @@ import numpy as np
 import pandas
 import pytest
 from matplotlib import pyplot
+from sklearn.preprocessing import StandardScaler
 
 import small_fits
 from command_line import invoke, limited
@@ -228,7 +229,7 @@ SPREAD = np.tile(np.arange(24), 2)
         ({"X": ROWS, "y": Y}, ["array bag", "--bag"]),
         (
             {"X": ROWS, "bag": SPREAD[::-1], "y": Y},
-            ["these do not rise", "sort the tokens"],
+            ["these do not rise", "Sort the tokens"],
         ),
         ({"X": X, "y": Y[:20]}, ["array y", "24 bags", "20"]),
         ({"X": X, "y": np.zeros(24)}, ["two classes"]),
@@ -410,6 +411,10 @@ def test_predictions_and_scores_are_written(data, dense, tmp_path, ending):
     assert table["high"].dropna().to_dict() == ends
     plain = {name: one["value"] if name in ends else one for name, one in values.items()}
     assert table["value"].to_dict() == plain
+    one = tmp_path / "one.npz"
+    np.savez(one, X=data[0][:1], y=data[1][:1])
+    said = run("predict", model, one, "--out", tmp_path / f"one{ending}")
+    assert said.stdout.endswith(", 1 prediction of 1 bag\n")
     for command in ("predict", "score"):
         with limited(100):
             said = run(command, model, dense, "--out", out)
@@ -505,7 +510,7 @@ def test_what_is_no_saved_model(content, dense, tmp_path):
         assert found.exit_code == 2
         assert len(found.stderr.splitlines()) == 1
         assert "MODEL must be" in found.stderr
-    save({"a": 1}, path)
+    save(StandardScaler().fit(np.eye(2)), path)
     assert "a classifier or regressor of bags" in run("score", path, dense).stderr
     assert "MODEL comes first" in run("score", dense, path).stderr
 

@@ -237,6 +237,8 @@ def test_a_table_is_packed(tmp_path: Path) -> None:
     bags, y, ids = read(tmp_path / "packed")
     assert (bags.feature_names, y.tolist(), ids.tolist()) == (("v",), [0, 1], ["a", "b"])
     assert bags[1].ravel().tolist() == [0.5, 1.5, 2.5]
+    again = run("pack", tmp_path / "rows.csv", *words, "--out", tmp_path / "packed")
+    assert again.stderr.startswith("Error: --out must be a path that is not there yet; got")
 
 
 def test_slides_that_are_left_out_are_named(

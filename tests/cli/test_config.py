@@ -42,7 +42,7 @@ def test_a_section_or_a_key_named_like_a_command_is_refused(text, key, folder):
 
 
 def test_no_text_keeps_nothing_in_the_working_folder(folder):
-    assert "keep must be a path" in refused("align", "--keep", "")
+    assert "--keep must be given a value" in refused("align", "--keep", "")
     assert list(folder.iterdir()) == []
 
 

@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from command_line import refused
+from command_line import invoke, limited, refused
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps
 from sparsetoken.base.parameters import parameters_of
 from sparsetoken.cli.commands import GROUPS
@@ -86,6 +86,9 @@ def test_declared_options_refuse_what_is_outside_their_range(name, declared):
             ["simulate", "pooled", "--trials", "1000000000"],
             "trials (times points) must be at most 1000000 in one call; got 1000000000.",
         ),
+        (["simulate", "pooled", "--trials", "1e9"], "at most 1000000 in one call; got 1000000000."),
+        (["predict", "--alpha1", "inf,inf", "--strength", "2,3"], "--alpha1: inf is there twice."),
+        (["predict", "attention,attention"], "attention is there twice."),
         (["represent", "--lengths", "1:2:10000000000"], "of 2 to 1000000 points"),
         (["predict", "--alpha1", "0:2:3:log"], "not above 0 with log"),
         (["bayes", "--alpha", "1:inf:3"], "are not finite"),
@@ -111,7 +114,10 @@ def test_declared_options_refuse_what_is_outside_their_range(name, declared):
         (["reproduce", "--profile", "slow"], "profile"),
         (["reproduce", "--out", ""], "out"),
         (["reproduce", "--out", __file__], "out"),
-        (["explore", "--export", ""], "--export must be a path"),
+        (["explore", "--export", ""], "--export must be given a value, or left out; got ''."),
+        (["bags", "fit", "x.npz", "--groups="], "--groups must be given a value, or left out"),
+        (["bags", "fit", "x.npz", "--positive", "", "--json"], "--positive must be given a"),
+        (["bags", "fit", ""], "an argument must be given a value, or left out"),
         (["bayes", "--alpha", "x"], "alpha (n/d) must be a finite number in"),
         (["bayes", "--alpha", "1,0"], "alpha (n/d) entry must be a finite number in"),
         (["bayes", "--workers", "0"], "workers must be an integer >= 1"),
@@ -197,3 +203,24 @@ def test_links_to_themselves_pipes_and_folders(arguments, places, odd_places, mo
     for place in places:
         told = refused(*given, *place.split())
         assert " must be " in told, told
+
+
+def test_an_export_that_fails_makes_no_folder(tmp_path, monkeypatch):
+    from sparsetoken.explorer import export
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export, "_sheet", stop)
+    with pytest.raises(KeyboardInterrupt):
+        invoke("explore", "--export", tmp_path / "new" / "page")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    said = refused("explore", "--export", tmp_path / "file" / "page")
+    assert "--export must be in a writable folder" in said
+    monkeypatch.setattr(export, "PRESETS", [])
+    monkeypatch.setattr(export, "page", lambda _: "x" * 200)
+    with limited(100):
+        told = invoke("explore", "--export", tmp_path / "page")
+    assert told.exit_code == 1
+    assert told.stderr.startswith(f"Error: {tmp_path / 'page'} was not written: File too large.")

@@ -49,6 +49,8 @@ def test_a_descent_is_drawn_over_its_steps_and_at_most_one_number(tmp_path):
     assert (tmp_path / "a.svg").exists()
     said = refused(*descend, "--strength", "1,2", "--alpha", "1,2")
     assert "got 'strength, alpha, step'" in said
+    said = refused(*descend, "--alpha", "1:2:21")
+    assert "--plot must be given with at most 20 curves; got 21." in said
 
 
 def test_files_are_checked_before_a_simulation(tmp_path, monkeypatch):

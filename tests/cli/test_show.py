@@ -1,10 +1,12 @@
 """What is printed: texts of users as they are, and numbers with the fewest digits."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from sparsetoken.base.tables import json_text
-from sparsetoken.cli.bag_tables import written
+from sparsetoken.cli.bag_tables import answered, written
 from sparsetoken.cli.output import message, put, table
 
 HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"
@@ -36,3 +38,13 @@ def test_names_of_files_that_are_no_utf8_stand_in_tables(tmp_path, ending):
     found = pandas.read_csv(path) if ending == ".csv" else pandas.read_parquet(path)
     assert found["bag"].tolist() == [r"a\udcff", "é\n"]
     assert found["x"].tolist() == [0.5, 1.0]
+
+
+def test_tables_of_bags_have_six_digits_on_a_terminal_but_for_places(monkeypatch):
+    columns = {"bag": np.array(["a"]), "x": np.array([1234567.5]), "attention": np.array([1 / 3])}
+    shown = answered("tokens", 1, columns, None)
+    assert shown.lines == ["bag,x,attention", "a,1234567.5,0.3333333333333333"]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    short = answered("tokens", 1, columns, None)
+    assert short.lines == ["bag,x,attention", "a,1234567.5,0.333333"]
+    assert short.values == shown.values

@@ -320,3 +320,17 @@ def test_losses_that_some_choices_exclude(cube: Cube) -> None:
 
 def test_many_classes_in_few_bags_are_no_warning_of_a_regression() -> None:
     read_classes(as_bags(np.ones((24, 1, 1))), np.arange(24), None, None)
+
+
+@by_model
+def test_tokens_whose_products_overflow_are_refused_after_the_fit_too(
+    cube: Cube, model: BaseEstimator
+) -> None:
+    fitted = clone(model).fit(*cube)
+    for kind, value, most in ((np.float64, 1e300, r"1e\+100"), (np.float32, 1e20, r"1e\+12")):
+        X = changed(cube[0], value).astype(kind)
+        for name in ("predict", "predict_proba", "attention_weights", "predict_token_proba"):
+            if hasattr(fitted, name):
+                with pytest.raises(InvalidInput, match=f"tokens of at most {most}; got"):
+                    getattr(fitted, name)(X)
+    fitted.predict(1e-120 * cube[0])

@@ -191,3 +191,9 @@ def test_a_model_that_gives_no_number_ends_in_a_message(command, bags, tmp_path)
 def test_a_missing_file(tmp_path):
     with pytest.raises(InvalidInput, match="is there"):
         load(tmp_path / "no.skops")
+
+
+def test_what_is_no_estimator_is_not_saved(tmp_path):
+    with pytest.raises(InvalidInput, match=r"the model must be an estimator .*; got 3"):
+        save(3, tmp_path / "m.skops")
+    assert not (tmp_path / "m.skops").exists()

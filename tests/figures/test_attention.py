@@ -136,11 +136,12 @@ def test_a_regressor_is_drawn_and_has_no_target(ragged):
         AttentionDisplay.from_estimator(model, bags[:2], target=1)
 
 
-def test_the_target_is_one_of_two_classes_too(ragged):
+def test_two_classes_have_no_target(ragged):
     bags, labels = ragged
     model = AttentionClassifier(random_state=0).fit(bags, labels)
-    with pytest.raises(InvalidInput, match="target must be one of the classes"):
-        AttentionDisplay.from_estimator(model, bags[:2], target="nowhere")
+    for target in (*model.classes_, "nowhere"):
+        with pytest.raises(InvalidInput, match="target must be None for two classes"):
+            AttentionDisplay.from_estimator(model, bags[:2], target=target)
 
 
 def test_estimators_without_attention_are_refused(ragged):
@@ -312,3 +313,12 @@ def test_a_map_takes_the_coordinates_of_the_bags(ragged):
     for given, told in (([places[:1]] * 2, r"coordinates\[0\] must be"), ([], "of length 2")):
         with pytest.raises(InvalidInput, match=told):
             AttentionDisplay.from_estimator(model, placed, coordinates=given)
+
+
+def test_a_long_name_leaves_room_for_its_map():
+    """Matplotlib warns, which is an error here, where it finds no room."""
+    display = AttentionDisplay.from_predictions(
+        WEIGHTS[:1], coordinates=PLACES[:1], names=["T" * 250]
+    )
+    display.figure_.draw_without_rendering()
+    assert display.axes_[0].get_position().height > 0.2

@@ -80,7 +80,7 @@ HUGE = dataclasses.replace(SHIFTED, length=10**9)
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda: simulate(PROBLEM, st.Pooled(), dimension=2), "engine='tensors'"),
+        (lambda: simulate(PROBLEM, st.Pooled(), dimension=2), "use the engine tensors"),
         (lambda: simulate(MANY, st.Pooled(), st.Readout(alpha1=[1.0, 2.0, 3.0])), "arrays"),
         (lambda: simulate(PROBLEM, st.Pooled(), test_problem=MANY), "strength"),
         (lambda: simulate(PROBLEM, st.Vectorized(), test_problem=SHIFTED), "length"),

@@ -43,8 +43,8 @@ def one_bag(path: Path, dataset: str, coordinates: str | None) -> Iterator[tuple
             L = array.shape[-2]
             fits = places is not None and _is_layout(places) and places.shape[-2] == L
             if places is None or not fits or not 1 <= places.shape[-1] <= MOST_AXES:
-                legal = f"with {name} of shape ({L}, k), k <= {MOST_AXES}"
-                remedy = "coordinates= names another array; None reads none."
+                legal = f"with {name} of real numbers, of shape ({L}, k), k <= {MOST_AXES}"
+                remedy = "coordinates= names another array."
                 raise InvalidInput(f"FILE {path}", legal, _shapes(arrays), remedy)
         for one in (array, places):  # HDF5 may keep values in other files
             if getattr(one, "external", None) or getattr(one, "is_virtual", False):

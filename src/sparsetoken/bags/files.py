@@ -249,8 +249,10 @@ def _from_slides(source: Any, options: Options) -> LabelledBags:
         legal = "in a sheet or a mapping from ids, where each file is a bag"
         remedy = "sheet= takes a table with ids and labels."
         raise InvalidInput("labels and groups", legal, "no sheet", remedy)
-    if options.columns is not None:
-        raise InvalidInput("columns", "None where each file is a bag", options.columns)
+    options.leave_out("where each file is a bag", "bag", "columns")
+    if isinstance(options.coordinates, list):
+        got = ", ".join(map(str, options.coordinates))
+        raise InvalidInput("coordinates", "one array where each file is a bag", got)
     paths, ids = files_of(source)
     slides: Any = Slides.of(paths, options.dataset, options.coordinates)
     return LabelledBags(slides, np.empty(0), ids)
@@ -258,6 +260,7 @@ def _from_slides(source: Any, options: Options) -> LabelledBags:
 
 def _from_table(path: Path, options: Options) -> LabelledBags:
     """Return the bags of a table with a row for each token."""
+    options.leave_out("for a table", "dataset")
     texts = {str(options.bag or "bag"), str(options.groups or "groups")}
     labels = {str(options.labels)} if options.labels else {*LABELS}
     untyped = path.suffix.lower() in UNTYPED

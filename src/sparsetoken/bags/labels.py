@@ -161,11 +161,17 @@ def labels_of(
         raise InvalidInput(name, legal, f"shape {y.shape}")
     elif rows is not None and not _rise(ids.tolist()):
         got = f"one for each bag, where ids first appear as {some(ids.tolist())}"
-        remedy = "Use dict(zip(ids, labels)), or sort the tokens by id."
+        remedy = "Sort the tokens by id, or label each token; dict(zip(ids, labels)) is by id."
         raise InvalidInput(name, "a mapping from ids, where these do not rise", got, remedy)
     refuse_missing(y, name, ids.__getitem__)
     y = read_labels(y, name)
-    return np.array([composed(one) for one in y.tolist()]) if y.dtype.kind == "U" else y
+    if y.dtype.kind != "U":
+        return y
+    texts = [composed(one) for one in y.tolist()]
+    if "" in texts:  # no class, and no patient
+        got = f"'' for bag {ids[texts.index('')]}"
+        raise InvalidInput(name, "without missing values", got, "Leave such bags out.")
+    return np.array(texts)
 
 
 def _by_id(labels: Any, ids: list[str], name: str, N: int) -> np.ndarray:

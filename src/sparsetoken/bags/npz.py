@@ -74,9 +74,7 @@ def from_npz(path: Path, options: Options) -> LabelledBags:
 
 def from_packed(path: Path, options: Options) -> LabelledBags:
     """Return the bags of a folder that `pack` wrote, with the tokens in a memory map."""
-    if options.columns is not None:
-        remedy = "Pack files that hold these columns alone."
-        raise InvalidInput("columns", "None for a packed folder", options.columns, remedy)
+    options.leave_out("for a packed folder", "bag", "columns", "dataset")
     inside = [one.stem for one in path.glob("*.npy")]
     arrays = _Arrays(path, inside, lambda name: _stored(path / f"{name}.npy"))
     tokens, offsets, ids = (arrays.find("", name, needed=True) for name in _ALWAYS)

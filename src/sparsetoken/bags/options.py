@@ -36,6 +36,13 @@ class Options(NamedTuple):
         labels, groups = (one if is_name(one) else None for one in (self.labels, self.groups))
         return self._replace(labels=labels, groups=groups)
 
+    def leave_out(self, where: str, *names: str) -> None:
+        """Raise `InvalidInput` for options that are given and have no use there."""
+        for name in names:
+            given = getattr(self, name)
+            if given is not None and not (isinstance(given, str) and given == ""):
+                raise InvalidInput(name, f"left out {where}", given)
+
     def columns_of(
         self, what: str, known: Sequence[str], ids: Any, defaults: Sequence[str], option: str
     ) -> tuple[str, str | None, str | None]:
@@ -58,6 +65,13 @@ class Options(NamedTuple):
         """Return labels and groups where these are values, as of `from_long`, else None."""
         labels, groups = (None if is_name(one) else one for one in (self.labels, self.groups))
         return labels, groups
+
+
+def require_different(what: str, names: Sequence[str]) -> None:
+    """Raise `InvalidInput` if two columns of a table, which messages call `what`, have one name."""
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInput(what, "one with columns of different names", f"several named {twice}")
 
 
 def is_name(value: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsetoken.bags.labelled import LabelledBags
 from sparsetoken.bags.labels import id_texts, read_labels, some
-from sparsetoken.bags.options import Options
+from sparsetoken.bags.options import Options, require_different
 from sparsetoken.bags.table_files import TABLES, frame_of, typed
 from sparsetoken.base.files import path_of
 from sparsetoken.base.machine import needed
@@ -48,6 +48,7 @@ def joined(found: LabelledBags, options: Options) -> LabelledBags:
             raise InvalidInput(what, legal, str(path))
         frame = frame_of(path)
     names = [str(name) for name in frame.columns]
+    require_different(what, names)
     ids = found.ids.tolist()
     key, label, groups = options.columns_of(what, names, options.id, IDS, "id=")
     asked = {"y": label, "groups": groups}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sparsetoken.bags.array_files import LEGAL
+from sparsetoken.bags.options import require_different
 from sparsetoken.base.files import refused
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput, one_line
@@ -54,6 +55,7 @@ def _separated(by: str, path: Path, texts: Collection[str] | None) -> Any:
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         # In parts a column could have several types.
         options |= {"low_memory": False, "encoding": "utf-8-sig", "index_col": False}
+        _require_different(path, pandas.read_csv(path, header=None, nrows=1, dtype=str, **options))
         frame = pandas.read_csv(path, **options, **_options(texts))
     for name in frame.columns if european else ():
         column = frame[name]
@@ -81,7 +83,13 @@ def _excel(path: Path, texts: Collection[str] | None) -> Any:
     import pandas
 
     needed("openpyxl", "to read Excel sheets", "data")
+    _require_different(path, pandas.read_excel(path, header=None, nrows=1, dtype=str))
     return pandas.read_excel(path, **_options(texts))
+
+
+def _require_different(path: Path, head: Any) -> None:
+    """Raise `InvalidInput` if two columns have one name, the second of which pandas renames."""
+    require_different(f"FILE {path.name}", head.iloc[0].dropna().tolist() if len(head) else [])
 
 
 def typed(cells: list[Any]) -> list[Any]:

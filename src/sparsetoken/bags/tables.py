@@ -12,7 +12,7 @@ from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.bags.convert import as_bags, as_floats, check_finite, names_of_columns
 from sparsetoken.bags.labelled import LabelledBags
 from sparsetoken.bags.labels import id_texts, listed, refuse_missing, some
-from sparsetoken.bags.options import COORDINATES, LABELS, Options, is_name
+from sparsetoken.bags.options import COORDINATES, LABELS, Options, is_name, require_different
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
 
@@ -205,9 +205,7 @@ def from_rows(what: str, frame: Any, options: Options) -> LabelledBags:
     """
     names = [str(name) for name in frame.columns]
     frame = frame.set_axis(names, axis=1)
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidInput(what, "one with columns of different names", f"several named {twice}")
+    require_different(what, names)
     own = options.columns_of(what, names, options.bag, ("bag",), "bag=")
     bag, label, groups = own
     places = _places(frame, names, options.coordinates)
@@ -290,7 +288,7 @@ def _tokens(frame: Any, used: list[str]) -> np.ndarray:
             raise InvalidInput(f"column {used[0]}", legal, f"others ({error})") from None
     for name in used:
         if not _of_numbers(frame[name]):
-            remedy = "Name the columns of the embedding in `columns`."
+            remedy = "columns= names the columns of the tokens."
             got = _odd_cell(frame[name])[0] or f"dtype {frame[name].dtype}"
             raise InvalidInput(f"column {name}", "of real numbers", got, remedy)
     tokens = frame[used].to_numpy()

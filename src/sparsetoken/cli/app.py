@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import re
 import shutil
@@ -57,6 +58,12 @@ def execute(arguments: Sequence[str]) -> int:
         near = f" Did you mean bags {word}?" if word in BAGS else closest(word, known)
         message(f"Error: no command {word!r}.{near} See sparsetoken --help.")
         return 2
+    for before, one in itertools.pairwise(["", *arguments]):  # a variable that is not set
+        option, equals, value = one.partition("=") if one.startswith("--") else (before, "", one)
+        if not value and (equals or not one):
+            name = option if option.startswith("--") else "an argument"
+            message(f"Error: {InvalidInput(name, 'given a value, or left out', '')}")
+            return 2
     columns = shutil.get_terminal_size().columns
     if "COLUMNS" in os.environ or columns < NARROWEST:
         os.environ["COLUMNS"] = str(min(max(columns, NARROWEST), WIDEST))

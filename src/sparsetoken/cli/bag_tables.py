@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli.bag_options import PANEL
-from sparsetoken.cli.output import Answer, not_written, write_table
+from sparsetoken.cli.output import Answer, counted, not_written, write_table
 
 ENDINGS = (".parquet", ".csv")
 Out = Annotated[
@@ -44,15 +45,20 @@ def answered(
 ) -> Answer:
     """Return named columns as JSON and CSV; or write them to a file, and say how many rows.
 
+    On a terminal numbers other than coordinates have six digits.
+
     In JSON attention is by class, also where there is one column of it, which is then `of` one.
     """
     if out is None:
-        lines = _frame(table).to_csv(index=False, lineterminator="\n").rstrip("\n").split("\n")
+        shown = table
+        if sys.stdout is not None and sys.stdout.isatty():  # a person reads it
+            shown = {name: _short(name, column) for name, column in table.items()}
+        lines = _frame(shown).to_csv(index=False, lineterminator="\n").rstrip("\n").split("\n")
         return Answer("", {kind: _records(table, of)}, lines)
     if failure := written(table, out):
         return Answer("", {"saved": None}, ["Saved: nothing"], shortfall=failure, code=1)
     rows = len(next(iter(table.values())))
-    line = f"Saved: {out}, {rows} {kind} of {bags} bags"
+    line = f"Saved: {out}, {counted(rows, kind)} of {counted(bags, 'bags')}"
     return Answer("", {"bags": bags, kind: rows, "saved": str(out)}, [line])
 
 
@@ -100,3 +106,14 @@ def _records(table: Mapping[str, Any], of_one: str) -> list[dict[str, Any]]:
                 row[name] = cell
         rows.append(row)
     return rows
+
+
+def _short(name: str, column: Any) -> Any:
+    """Return numbers as texts of a few digits, but places as they are."""
+    import numpy as np
+
+    from sparsetoken.estimators.token_table import AXES
+
+    if name in AXES or column.dtype.kind != "f":
+        return column
+    return np.array([f"{one:.6g}" for one in column.tolist()])

@@ -51,11 +51,16 @@ def pack(
     """
     from sparsetoken import bags
     from sparsetoken.bags.table_files import TABLES
+    from sparsetoken.base.validation import InvalidInput
 
     options = source.options()
     if not (source.sheet or source.labels) and file.suffix.lower() not in (*TABLES, ".npz"):
         options["labels"] = None  # they may come later
-    folder = bags.pack(file, out, **options)
+    try:
+        folder = bags.pack(file, out, **options)
+    except InvalidInput as error:
+        name, *told = error.args
+        raise InvalidInput("--out" if name == "to" else name, *told) from None
     return Answer("", {"path": str(folder), "status": "converged"}, [f"Wrote {folder}"])
 
 

@@ -13,7 +13,7 @@ from cyclopts import Parameter as Option
 from sparsetoken.base.files import path_of
 from sparsetoken.base.validation import InvalidInput, choice, integer
 from sparsetoken.cli.options import Common, number
-from sparsetoken.cli.output import Answer
+from sparsetoken.cli.output import Answer, not_written
 
 SWITCH = 1e-4  # seconds between threads
 _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
@@ -59,7 +59,11 @@ def _exported(folder: str) -> Answer:
     place = path_of("--export", folder)
     if place.exists() and not place.is_dir():
         raise InvalidInput("--export", "a folder", folder)
-    path = str(export(place))
+    try:
+        path = str(export(place))
+    except OSError as error:
+        told = not_written("export", place, error)
+        return Answer("", {"path": None}, ["Wrote nothing"], shortfall=told, code=1)
     return Answer("", {"path": path, "status": "converged"}, [f"Wrote {path}"])
 
 

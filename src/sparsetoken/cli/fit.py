@@ -53,9 +53,9 @@ def fit(
     exclude: Annotated[
         str,
         Option(
-            help="Members to leave out of --model bag, separated by commas: size, with the sizes "
-            "that trees see, or forest, mean, maxima, attention, attention of centred tokens, "
-            "statistics, prototypes, forest of prototypes."
+            help="Members to leave out of --model bag, separated by commas: forest, mean, maxima, "
+            "attention, attention of centred tokens, statistics, prototypes, forest of prototypes; "
+            "or size, the number of tokens in a bag, which the forest then does not see either."
         ),
     ] = "",
     out: Annotated[

@@ -67,7 +67,10 @@ def computed(
 
     several = {name: values for name, values in given.items() if isinstance(values, tuple)}
     words = {name: values for name, values in several.items() if isinstance(values[0], str)}
-    check_files(grid, [*(name for name in several if name not in words), *inner])
+    counted = {name: len(values) for name, values in several.items() if name not in words}
+    check_files(grid, [*counted, *inner])
+    if grid.plot is not None and inner:
+        _require_few(math.prod(counted.values()))
     numbers = {n: values for n, values in several.items() if n in loops and n not in words}
     axes = {name: values for name, values in several.items() if name not in {*words, *numbers}}
     shared = {**given, **_on_axes(axes)}
@@ -84,6 +87,14 @@ def computed(
             whole = stacked(records, outer)  # along the numbers that are looped over
             found.append((own, dataclasses.replace(whole, model=records[0].model)))
     return found
+
+
+def _require_few(curves: int) -> None:
+    """Raise `InvalidInput` for more curves than a picture has, before they are computed."""
+    from sparsetoken.figures.records import MOST_LINES
+
+    if curves > MOST_LINES:
+        raise InvalidInput("--plot", f"given with at most {MOST_LINES} curves", curves)
 
 
 def _combinations(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

@@ -41,14 +41,18 @@ def _read(_: Any, tokens: Any) -> Any:
     words = [one for one in found if isinstance(one, str)]
     if 0 < len(words) < len(found):
         raise ValueError(f"{words[0][:80]!r} is not a number.")
+    if len(set(found)) < len(found):
+        raise ValueError(f"{next(one for one in found if found.count(one) > 1)} is there twice.")
     return tuple(found) if len(found) > 1 else found[0]
 
 
 def _number(text: str) -> int | float | str:
     """Return a number, or the word, which the call refuses with the legal range."""
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
+    with contextlib.suppress(ValueError):
+        return int(text)
+    with contextlib.suppress(ValueError):
+        number = float(text)
+        return int(number) if number.is_integer() and "e" in text.lower() else number  # 1e3 trials
     return text
 
 

@@ -78,6 +78,11 @@ def not_written(option: str, path: Path, error: OSError, keep: str | None = None
     return f"Error: {path} was not written: {reason}. Name another file with --{option}.{kept}"
 
 
+def counted(count: int, what: str) -> str:
+    """Return a count with its word, which is given in the plural."""
+    return f"{count} {what.removesuffix('s') if count == 1 else what}"
+
+
 def write_table(path: Path, frame: Any) -> None:
     """Write a pandas frame as .csv or .parquet."""
     from sparsetoken.base.files import write_whole

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.cli import options as o
 from sparsetoken.cli.grid import answered, computed, made, options, points_of
-from sparsetoken.cli.output import Answer, pairs
+from sparsetoken.cli.output import Answer, counted, pairs
 from sparsetoken.model.models import MODELS, make_model
 from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.model.stages import Query, Readout, TwoSteps
@@ -193,7 +193,9 @@ def simulate(
     given = options(task, steps, query, readout, **more)
     found = computed(given, grid, call, LOOPS)
     advice = [] if len([*points_of(found)]) > 1 else _advice(given)
-    return answered(f"{_named(more)}, {trials} trials", found, grid, FEW, values, advice)
+    return answered(
+        f"{_named(more)}, {counted(trials, 'trials')}", found, grid, FEW, values, advice
+    )
 
 
 def _advice(at: dict[str, Any]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from sparsetoken.base.validation import InvalidInput, real
-from sparsetoken.cli.output import Answer, not_written
+from sparsetoken.cli.output import Answer, counted, not_written
 
 if TYPE_CHECKING:
     from sparsetoken.bags import LabelledBags
@@ -49,7 +49,8 @@ def placed(model: Any, data: LabelledBags, out: Path, tile: float | None) -> Ans
     except OSError as error:
         told = not_written("out", Path(error.filename or out), error)
         return Answer("", {"saved": None}, ["Saved: not all"], shortfall=told, code=1)
-    line = f"Saved: {out}, {len(bags.tokens)} tokens of {len(bags)} bags"
+    told = f"{counted(len(bags.tokens), 'tokens')} of {counted(len(bags), 'bags')}"
+    line = f"Saved: {out}, {told}"
     return Answer("", {"bags": len(bags), "tokens": len(bags.tokens), "saved": str(out)}, [line])
 
 
@@ -102,7 +103,7 @@ def _sides(corners: list[np.ndarray], tile: float | None) -> list[float]:
     sides = [spacing(one) for one in corners]
     known = [side for side in sides if side]
     if not known:
-        raise InvalidInput("--tile", "given where all tokens of a bag are in one place", None)
+        raise InvalidInput("--tile", "given where all tokens of a bag are in one place", "none")
     return [side or float(np.median(known)) for side in sides]
 
 

@@ -164,6 +164,7 @@ class BagEstimator(TakesBags, BaseEstimator, abc.ABC):
     def _read(self, X: Any) -> Bags:
         check_is_fitted(self)
         bags = read_bags(self, X, reset=False, empty=True)
+        check_magnitude(bags, small=True)
         warn_of_padding(bags, stacklevel=5)
         return bags
 
@@ -260,7 +261,11 @@ class BaseBagClassifier(ClassifierMixin, BagEstimator):
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on bags and labels, a number in [0, 1]."""
+        """Return the accuracy on bags and labels, a number in [0, 1].
+
+        On bags of the fit, which are not told from others, it is too good: `cross_validated` has
+        that of left-out bags.
+        """
         y = read_labels(y)
         return super().score(X, y, _floats(sample_weight))
 
@@ -303,7 +308,11 @@ class BaseBagRegressor(RegressorMixin, BagEstimator):
         return self._scores_of(X)[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 on bags and numbers, at most 1: the share of the variance predicted."""
+        """Return R^2 on bags and numbers, at most 1: the share of the variance predicted.
+
+        On bags of the fit, which are not told from others, it is too good: `cross_validated` has
+        that of left-out bags.
+        """
         y = as_floats(y, np.float64, "y")
         return super().score(X, y, _floats(sample_weight))
 

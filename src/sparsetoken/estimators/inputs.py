@@ -195,18 +195,22 @@ def first_look(
         _looked.reset(token)
 
 
-def check_magnitude(bags: Bags) -> None:
-    """Refuse tokens whose products overflow or vanish; all zeros are legal.
+def check_magnitude(bags: Bags, *, small: bool = False) -> None:
+    """Refuse tokens whose products overflow or, unless `small`, vanish; all zeros are legal.
 
     Raises
     ------
     InvalidInput
         If the largest absolute value is > 1e100 or < 1e-100; 1e12 and 1e-12 for float32.
     """
+    if not len(bags.tokens):  # of bags without a token
+        return
     most = LARGEST[bags.dtype.itemsize]
     largest = float(max(np.abs(bags.extremes)))
-    if largest > most or 0 < largest < 1 / most:
+    if largest > most or (not small and 0 < largest < 1 / most):
         legal = f"{bags.dtype} tokens of which the largest is between {1 / most:g} and {most:g}"
+        if small:
+            legal = f"{bags.dtype} tokens of at most {most:g}"
         raise InvalidInput("X", legal, f"largest absolute value {largest:.3g}", "Scale the tokens.")
 
 
@@ -233,7 +237,8 @@ def told_padding(bags: Bags) -> str:
         return ""
     return (
         f"{count} of {len(bags)} bags end in tokens of zeros, which count as tokens. If they are "
-        "padding, give as_bags(X, mask), with a mask that is True where there is a token."
+        "padding, give a mask, True where there is a token: by as_bags(X, mask), or as the array "
+        "mask of an .npz file."
     )
 
 

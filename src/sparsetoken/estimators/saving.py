@@ -148,9 +148,10 @@ def _trusted() -> set[str]:
 
 def _check_fitted(name: str, model: Any, remedy: str) -> None:
     """Raise `InvalidInput` for an estimator that was not fitted."""
+    if not isinstance(model, BaseEstimator):
+        raise InvalidInput(name, "an estimator of scikit-learn or of this package", model)
     try:
-        if isinstance(model, BaseEstimator):
-            check_is_fitted(model)
+        check_is_fitted(model)
     except NotFittedError:
         got = f"{type(model).__name__} that was not fitted"
         raise InvalidInput(name, "fitted", got, remedy) from None

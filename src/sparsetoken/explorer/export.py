@@ -41,11 +41,11 @@ def export(folder: Path, grids: Mapping[str, Axes] | None = None) -> Path:
 
     The grids say, by the name of a story, the values of each parameter at which its sliders stop;
     stories left out are not on the page. By default they are all stories with their own grids. If
-    the disk is full, an older page stays.
+    the disk is full, an older page stays; a folder that is not there yet is made with its page.
     """
     path = folder / "index.html"
-    folder.mkdir(parents=True, exist_ok=True)
-    require_place("index.html of the folder", path)  # before the work
+    there = next(one for one in (folder, *folder.resolve().parents) if one.exists())
+    require_place("--export", there / "index.html")  # before the work
     stories = {preset["name"]: preset for preset in PRESETS}
     chosen = {name: story["grid"] for name, story in stories.items()} if grids is None else grids
     sheets = {name: _sheet(stories[name], grid) for name, grid in chosen.items()}
@@ -55,6 +55,7 @@ def export(folder: Path, grids: Mapping[str, Axes] | None = None) -> Path:
                 sheet["points"][key] = _point(settings, sheet)
                 done()
     content = {"loads": LOADS, "models": MODELS, "tolerance": TOLERANCE, "sheets": sheets}
+    folder.resolve().mkdir(parents=True, exist_ok=True)  # that of a link, too
     write_whole(path, page(content).encode())
     return path
 

@@ -121,10 +121,12 @@ class AttentionDisplay:
             warnings.simplefilter("ignore")  # the figure says that attention is off
             found = getattr(model, method[values])(bags)
         classes = getattr(model, "classes_", np.empty(0))  # a regressor has none
-        if len(classes) > 2 or target is not None:
-            column = _column(classes, target)
         if len(classes) > 2:
+            column = _column(classes, target)
             found = [w[:, column] for w in found]
+        elif target is not None:
+            where = "two classes, whose tokens have one value" if len(classes) else "a regressor"
+            raise InvalidInput("target", f"None for {where}", target)
         if coordinates is True:
             coordinates = _own_coordinates(bags)
         k = 0 if getattr(model, "_off", bool)() else k  # by its own statement
@@ -314,8 +316,6 @@ def _own_coordinates(bags: Any) -> list[np.ndarray]:
 
 
 def _column(classes: np.ndarray, target: Any) -> int:
-    if not len(classes):
-        raise InvalidInput("target", "None for a regressor", target)
     matches = np.flatnonzero(classes == target)
     if target is None or not len(matches):
         legal = "one of the classes " + ", ".join(map(str, classes))

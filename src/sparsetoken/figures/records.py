@@ -23,8 +23,12 @@ from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 _WIDE = 8.0  # ratio of the ends of a grid for which an axis is logarithmic
 _EVEN = 1.5  # ratio of its steps in log, at most: those of 1, 2, 5, 10 differ by 1.3
-_MOST_LINES = 20
-_WORDS = {"auc": "AUC", "separable": "fraction of separable sets"}
+MOST_LINES = 20
+_WORDS = {
+    "auc": "AUC",
+    "separable": "fraction of separable sets",
+    "time": "time $t$: bags seen per dimension",
+}
 
 
 @dataclasses.dataclass(eq=False)
@@ -55,9 +59,9 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
         remedy = "Give a parameter several values, as alpha1=[1.0, 2.0, 4.0]."
         raise InvalidInput("points of a plot", "two or more", shape[-1], remedy)
     lines = int(np.prod(shape[:-1]))
-    if lines > _MOST_LINES:
+    if lines > MOST_LINES:
         remedy = "Select a part of it with isel(), or use to_frame()."
-        raise InvalidInput("lines of a plot", f"at most {_MOST_LINES}", lines, remedy)
+        raise InvalidInput("lines of a plot", f"at most {MOST_LINES}", lines, remedy)
     coords = {
         n: np.broadcast_to(value, shape).reshape(lines, -1)
         for n, value in record.coords.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sparsetoken.figures.style import COLOURS
 
 _SIDE = 2.6  # inches of a map
 _MOST_COLUMNS = 3
+_LINE = 32  # characters above a map
 _FARTHEST = 1e12  # of coordinates, whose squares and their sums are finite
 CORNERS = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
 """Of a square, in units of its side, from the corner where its token lies."""
@@ -75,7 +77,7 @@ def draw_map(
     axes.set_yticks([])
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    axes.set_title(name)
+    axes.set_title(textwrap.fill(name, _LINE))
     return map_
 
 

@@ -36,7 +36,7 @@ class Setting:
         choice("engine", self.engine, ("reduced", "tensors"))
         low, remedy = 1, ""
         if self.engine == "reduced":
-            low, remedy = 3, "The engine names two directions: below 3 use engine='tensors'."
+            low, remedy = 3, "The engine names two directions: below 3 use the engine tensors."
         integer("dimension (d)", self.dimension, low, LARGEST, remedy)
         integer("seed", self.seed, 0)
 

@@ -5,6 +5,7 @@ Equations: one-pass.
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
@@ -136,6 +137,8 @@ def test_several_points_are_what_each_is_alone():
     one_pass = st.OnePass(times=[0, 1, 2], rate_c=np.array([[0.1], [0.3]]))
     found = st.descend(problem, one_pass, replicas=2)
     assert found.dims == ("rate_c", "strength", "time")
+    axes = found.plot("test_error", Figure().subplots())
+    assert axes.get_xlabel() == "time $t$: bags seen per dimension"
     assert found.test_error.shape == (2, 2, 3)
     assert found.status.shape == found.replicas.shape == (2, 2)
     alone = st.descend(st.SparseTokenProblem(3, 1, 4.0), st.OnePass(times=[0, 1, 2], rate_c=0.1))
