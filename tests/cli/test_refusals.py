@@ -108,7 +108,7 @@ def test_declared_options_refuse_what_is_outside_their_range(name, declared):
         (["simulate", "pooled", "--alpha1", "inf"], "alpha1 (n1/d)"),
         (
             ["simulate", "pooled", "--dimension", "1000000000"],
-            "Lower --dimension, --length or",
+            "Lower dimension, length or",
         ),
         (["reproduce", "everything"], "everything"),
         (["reproduce", "--profile", "slow"], "profile"),

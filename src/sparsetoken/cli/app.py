@@ -92,8 +92,8 @@ def execute(arguments: Sequence[str]) -> int:
             return 0
         return answer.show(any(getattr(one, "json", False) for one in given.arguments.values()))
     except InvalidInput as error:
-        *what, remedy = error.args
-        message(f"Error: {InvalidInput(*what, _with_options(remedy))}")
+        name, legal, got, remedy = error.args
+        message(f"Error: {InvalidInput(name, legal, got, _with_options(remedy))}")
         return 2
     except CycloptsError as error:
         names = [first, second] if known is BAGS else [first] * (first in known)

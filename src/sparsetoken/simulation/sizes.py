@@ -32,5 +32,4 @@ def require_size(numbers: int, dimension: int, length: int, load: str) -> None:
     if FLOAT * numbers > LARGEST_BYTES:
         legal = f"so small that no array of a trial exceeds {LARGEST_BYTES / 2**30:g} GiB"
         got = f"{dimension}, with one of {FLOAT * numbers / 2**30:.3g} GiB at length {length}"
-        remedy = "Lower {}, {} or {}."
-        raise InvalidInput("dimension", legal, got, remedy, "dimension", "length", load)
+        raise InvalidInput("dimension", legal, got, f"Lower dimension, length or {load}.")
