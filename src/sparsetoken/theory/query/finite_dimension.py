@@ -94,8 +94,9 @@ def _draw(
     """Draw the readout w1 and the query q2.
 
     Equation: finite-query. Of Gaussian tokens the mean and the centred tokens are independent, so
-    that w1 and the slopes h_i are independent of the noise of the query, which is Gaussian given
-    them but for small d.
+    that w1 and the slopes h_i are independent of the centred tokens. A rotation makes these L - 1
+    independent ones, the first of which has the signal, and they are drawn given their projections
+    on w1: the others count by the sum of the squares of theirs.
     Symbols: S = S_w, G = S_b + S_w/L; c_i = l'(y_i, 0), h_i = l'(y_i, f_i).
     """
     pi, theta, R, L = problem.letters
@@ -112,16 +113,21 @@ def _draw(
     e += c * ((float(v @ w) - (c * e).mean()) / second if second > 0 else 0.0)
     f = positive * theta * share * m + e - steps.eta_b * c.mean()
     h = np.asarray(steps.loss.slope(y, f), dtype=float)
-    V = R * (1 - share)
-    along = theta**2 * V / L * m * (h * positive).mean()
-    of_noise = (h * h).mean() * (L - 1) / (L**2 * n)
-    of_signal = (h * h * positive).mean() * theta**2 * V / (L**2 * n)
-    Sw = S * w
-    # The noise has the covariance (a s2 + k m^2) S, and a, k s2 and k m along S w and xi.
-    values, axes = np.linalg.eigh([[of_noise, of_signal * m], [of_signal * m, of_signal * s2]])
-    rest = axes @ (np.sqrt(np.maximum(values, 0.0)) * rng.standard_normal(2))
-    q = (h.mean() * (1 - 1 / L) + rest[0]) * Sw + (along + rest[1]) * xi
-    q += np.sqrt((of_noise * s2 + of_signal * m**2) * S) * rng.standard_normal(len(xi))
+    if L == 1:  # no token differs from the mean
+        return w, np.zeros(len(xi))
+    s, Sw = math.sqrt(s2), S * w
+    to_w = Sw / s if s > 0 else Sw  # of a token, by its projection on w in units of s
+    length = positive * theta * math.sqrt(R * (1 - share))
+    g = rng.standard_normal(n)
+    u = s * g + length * m
+    others = rng.chisquare(L - 2, n) if L > 2 else np.zeros(n)
+    noise = np.sqrt(S) * rng.standard_normal(len(xi))
+    if s > 0:
+        noise -= to_w * float(noise @ w) / s
+    q = float(h @ (u * g + s * others)) * to_w
+    q += float(h @ (u * length)) * xi
+    q += math.sqrt(float((h * h) @ (u * u + s2 * others))) * noise
+    q /= n * L
     return w, -steps.eta_q * steps.beta * q
 
 
