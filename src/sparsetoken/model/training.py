@@ -174,6 +174,9 @@ def _start_of(
         beside = _beside(of_columns("start", norms, columns), trained, columns, task.outputs)
         start_c = _further_weights(trained.start_c, network, task.outputs)
         return np.concatenate([overlaps.T, beside]), start_c, None
+    if course.problem.outputs != task.outputs:
+        legal = f"trained on a task with as many scores as this one, {task.outputs}"
+        raise InvalidInput("start", legal, course.problem.outputs)
     previous = previous_of(task, course, trained.signal_cosines)
     at, at_c = (
         _places(course, *names)

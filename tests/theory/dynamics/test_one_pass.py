@@ -165,6 +165,14 @@ def test_a_pass_that_diverges_keeps_what_was_before():
     assert "time 20" in sampled.status.remedy
 
 
+def test_a_step_that_overflows_is_a_divergence():
+    """The solver tries a step beyond it, where weights e^(beta H) overflow, without a warning."""
+    network = st.networks.Elementwise("exp", beta=3.0)
+    one_pass = st.OnePass(network, times=[0, 5], rates=3.0)
+    found = st.descend(st.SparseTokenProblem(4, 1, 4.0), one_pass, replicas=2)
+    assert found.status == "no_limit"
+
+
 def test_a_stiff_pass_says_so():
     one_pass = st.OnePass(times=[0, 1], rates=1.0, decay=1e5)
     found = st.descend(st.SparseTokenProblem(2, 1, 3.0), one_pass, replicas=2)

@@ -179,6 +179,7 @@ def test_several_points_and_kept_results(first, tmp_path):
     assert np.isfinite(sampled.trials.previous_task_error).all()
 
 
+THREE = st.model.ConceptProblem(3, [3.0, 3.0], [[1, 0], [0, 1], [0, 0]], [0.3, 0.3, 0.4], [0, 1, 2])
 COVARIANCE = st.TokenCovariance(np.arange(1.0, 31.0), signal=np.eye(30)[0])
 
 
@@ -218,6 +219,10 @@ COVARIANCE = st.TokenCovariance(np.arange(1.0, 31.0), signal=np.eye(30)[0])
                 {"start": at, "signal_cosines": 1},
             ),
             "isotropic",
+        ),
+        (
+            lambda at: (THREE, {"start": at, "signal_cosines": [[0.5], [0.3]]}),
+            "as many scores as this one, 3; got 1",
         ),
         (
             lambda at: (PROBLEM, {"start": at.weights}),

@@ -182,7 +182,8 @@ def _solution(
     solver = RK45(velocity, 0.0, _packed(start), times[-1], rtol=rtol, atol=rtol / 100)
     found, stiff, bounded = [start], False, True
     while solver.status == "running" and bounded and not stiff:
-        solver.step()
+        with np.errstate(invalid="ignore", over="ignore"):  # a step beyond which weights diverge
+            solver.step()
         now = start.like(solver.y)
         sizes = np.abs([*np.diagonal(now.Q), *now.c])
         bounded, stiff = bool(sizes.max() <= _LARGEST), solver.nfev > _EVALUATIONS
