@@ -39,6 +39,8 @@ class Course(NamedTuple):
         Names of the columns of U and of the further weights.
     overlaps, gram, c : nested tuples
         U^T xi_p of shape (m, P), U^T U, and the further weights.
+    status : str
+        How their computation ended.
     """
 
     problem: Problem
@@ -49,6 +51,7 @@ class Course(NamedTuple):
     overlaps: tuple[tuple[float, ...], ...]
     gram: tuple[tuple[float, ...], ...]
     c: tuple[float, ...]
+    status: str
 
     def __repr__(self) -> str:
         return f"<weights after {type(self.trained).__name__} on {type(self.problem).__name__}>"
@@ -78,7 +81,7 @@ def course_of(given: Any) -> Course:
     )
     overlaps, gram = (tuple(map(tuple, x.tolist())) for x in (at.overlaps, at.gram))
     names, c = (at.names, at.weight_names), tuple(at.c.tolist())
-    return Course(problem, trained, position, *names, overlaps, gram, c)
+    return Course(problem, trained, position, *names, overlaps, gram, c, str(given.status))
 
 
 def places(trained: tuple[str, ...], names: tuple[str, ...]) -> list[int]:

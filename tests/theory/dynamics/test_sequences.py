@@ -3,11 +3,14 @@
 Equations: previous-task.
 """
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import sparsetoken as st
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.results import Status
 
 PROBLEM = st.SparseTokenProblem(5, 1, 4.0)
 RATES = {"rates": {"q": 4.0, "w": 1.0}, "rate_c": 0.5}
@@ -51,6 +54,15 @@ def test_an_earlier_step_is_a_start(first):
     early = st.Descent(steps=1, start=first.isel(step=3), signal_cosines=1.0, **RATES)
     found = st.descend(PROBLEM, early, **FAST)
     np.testing.assert_allclose(found.weights.gram[0], first.weights.gram[3], atol=1e-6)
+
+
+def test_what_follows_an_approximate_start_is_approximate(first):
+    for before, after in (("approximate", "approximate"), ("no_limit", "converged")):
+        start = dataclasses.replace(first, status=Status(before))
+        then = st.Descent(steps=1, start=start, signal_cosines=1.0, **RATES)
+        found = st.descend(PROBLEM, then, replicas=4, tolerance=0.2)
+        assert found.status == after
+        assert ("The start is 'approximate'." in found.status.remedy) == (before == after)
 
 
 def test_the_same_task_goes_on():

@@ -13,12 +13,12 @@ import numpy as np
 
 from sparsetoken.base.validation import integer, real
 from sparsetoken.model.base import Problem
-from sparsetoken.model.course import WithPrevious
+from sparsetoken.model.course import Course, WithPrevious
 from sparsetoken.model.descent import Descent
 from sparsetoken.model.one_pass import OnePass, require_descent
 from sparsetoken.model.values import broadcast
 from sparsetoken.numerics.threads import one_thread
-from sparsetoken.results import NetworkPath, Trajectory, Weights
+from sparsetoken.results import NetworkPath, Status, StatusCode, Trajectory, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
 from sparsetoken.results.record import stacked
 from sparsetoken.theory.dynamics.follow import FollowedDescent, follow
@@ -147,11 +147,12 @@ def _trajectories(
     """Return the trajectory of each descent, or of each pass."""
     ways = [follow_pass if isinstance(trained, OnePass) else follow for _, trained in points]
     each = zip(ways, points, strict=True)
-    return [_trajectory_of(way(*point, tolerance, count, workers)) for way, point in each]
+    followed = ((way(*point, tolerance, count, workers), point[1].start) for way, point in each)
+    return [_trajectory_of(trajectory, start) for trajectory, start in followed]
 
 
-def _trajectory_of(trajectory: FollowedDescent) -> Trajectory:
-    """Return the trajectory of a network."""
+def _trajectory_of(trajectory: FollowedDescent, start: Any) -> Trajectory:
+    """Return the trajectory of a network, which is known no better than its start."""
     loss, loss_error = trajectory.training_loss
     own = _path(trajectory, trajectory.outcome, loss, lambda of: of(trajectory.states))
     return Trajectory.of(
@@ -159,9 +160,19 @@ def _trajectory_of(trajectory: FollowedDescent) -> Trajectory:
         errors=_path(trajectory, trajectory.outcome_error, loss_error, trajectory.error),
         numerical_error=float(trajectory.outcome_error.test_error.max()),
         replicas=trajectory.replicas,
-        status=trajectory.status,
+        status=_after(start, trajectory.status),
         notes=trajectory.notes,
     )
+
+
+def _after(start: Any, status: Status) -> Status:
+    """Return the status of a trajectory from a start; what precedes a divergence is right."""
+    if not isinstance(start, Course) or not status.converged:
+        return status
+    if start.status in (StatusCode.CONVERGED, StatusCode.NO_LIMIT):
+        return status
+    remedy = "Its errors are not in those stated; see the status of the training before."
+    return Status(start.status, f"The start is {start.status!r}. {remedy}")
 
 
 def _to_all_steps(trajectory: FollowedDescent, values: np.ndarray) -> np.ndarray:
