@@ -108,11 +108,13 @@ def showing(make: Callable[[str, float], Bar | None]) -> Iterator[None]:
         _maker.reset(token)
 
 
-def _usual_bar(what: str, total: float) -> Any:
-    """Return a bar of tqdm, which is shown after two seconds, on a terminal or in a notebook."""
+def _usual_bar(what: str, total: float) -> Bar | None:
     terminal = sys.stderr is not None and sys.stderr.isatty()
-    if not terminal and "ipykernel" not in sys.modules:
-        return None
+    return terminal_bar(what, total) if terminal or "ipykernel" in sys.modules else None
+
+
+def terminal_bar(what: str, total: float) -> Any:
+    """Return a bar of tqdm, which is shown after two seconds."""
     from tqdm.auto import tqdm
 
     look = {"bar_format": _BAR, "delay": _DELAY, "leave": False, "disable": False}

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from sparsetoken.base.progress import showing
 from sparsetoken.base.validation import Failure, InvalidInput, closest
 from sparsetoken.cli.commands import BAGS, COMMANDS
 from sparsetoken.cli.ending import end
@@ -77,6 +78,7 @@ def execute(arguments: Sequence[str]) -> int:
     from cyclopts import CycloptsError, UnusedCliTokensError
 
     from sparsetoken.cli.application import application
+    from sparsetoken.cli.progress import bar_or_lines
 
     app = application()
     if word in ("", "-h", "--help"):
@@ -84,7 +86,7 @@ def execute(arguments: Sequence[str]) -> int:
             app["bags"][name] if known is BAGS else app[name]  # the help has its first sentence
     try:
         command, given, _ = app.parse_args([*arguments], exit_on_error=False, print_error=False)
-        with warnings.catch_warnings():
+        with showing(bar_or_lines), warnings.catch_warnings():
             warnings.showwarning = _Warned()  # type: ignore[assignment]  # takes any arguments
             warnings.filterwarnings("ignore", UNREADABLE)
             answer = command(*given.args, **given.kwargs)
