@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import sparsetoken
 from broken_files import cut, flipped
 from command_line import limited, refused
 from sparsetoken import BagClassifier, estimators
@@ -163,9 +164,19 @@ def test_a_model_that_was_not_fitted_is_refused(model, tmp_path):
     with pytest.raises(InvalidInput, match=r"the model must be fitted; got '\w+ that was not fi"):
         save(model, path)
     assert not path.exists()
-    skops.io.dump(model, path)
+    skops.io.dump({"version": sparsetoken.__version__, "model": model}, path)
     with pytest.raises(InvalidInput, match=r"MODEL m\.\w+ must be fitted; .* Fit it and save"):
         load(path)
+
+
+@pytest.mark.parametrize(("saved", "got"), [({"version": "0.9"}, "0.9"), (BagPooling(), "None")])
+def test_a_model_of_another_version_is_refused(saved, got, tmp_path):
+    import skops.io
+
+    skops.io.dump(saved, tmp_path / "m.skops")
+    told = rf"written by save of version {sparsetoken.__version__}; got 'version {got}'\. Fit it"
+    with pytest.raises(InvalidInput, match=told):
+        load(tmp_path / "m.skops")
 
 
 def test_a_zip_file_of_something_else_is_refused(tmp_path):

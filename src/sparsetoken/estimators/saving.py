@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.base.files import path_of, refused, write_whole
 from sparsetoken.base.machine import needed
 from sparsetoken.base.validation import InvalidInput
+from sparsetoken.version import __version__
 
 __all__ = ["load", "save"]
 
@@ -70,7 +71,7 @@ def save(estimator: Any, path: Path | str) -> None:
     path = path_of("path", path)
     check_savable("path", path)
     _check_fitted("the model", estimator, "Call fit first.")
-    content = _skops().dumps(estimator)
+    content = _skops().dumps({"version": __version__, "model": estimator})
     if strange := _strange(content):
         remedy = "joblib.dump writes a pickle of all types, which can run code when it is loaded."
         raise InvalidInput("the model", _HARMLESS, strange, remedy)
@@ -92,8 +93,9 @@ def load(path: Path | str) -> Any:
     Raises
     ------
     InvalidInput
-        If there is no such file, if it is damaged, if its model was not fitted, or if the file
-        names types other than those of this package and the ones that skops knows to be harmless.
+        If there is no such file, if it is damaged or of another version of this package, if its
+        model was not fitted, or if the file names types other than those of this package and the
+        ones that skops knows to be harmless.
 
     See Also
     --------
@@ -101,8 +103,7 @@ def load(path: Path | str) -> Any:
 
     Notes
     -----
-    Load models and data only from people you trust: what a model holds is not checked. A model is
-    for the version of this package that wrote it.
+    Load models and data only from people you trust: what a model holds is not checked.
 
     Examples
     --------
@@ -122,7 +123,13 @@ def load(path: Path | str) -> Any:
             cut = file.read(2) == b"PK"  # how zip files begin
         remedy = "The end of the file is missing." if cut else "It is no file that save wrote."
         raise InvalidInput("MODEL", _LEGAL, str(path), remedy)
-    model = _harmless(path)
+    saved = _harmless(path)
+    version = saved.get("version") if isinstance(saved, dict) else None
+    if version != __version__:
+        legal, got = f"written by save of version {__version__}", f"version {version}"
+        remedy = "Fit it and save it again."
+        raise InvalidInput(f"MODEL {path.name}", legal, got, remedy)
+    model = saved["model"]
     _check_fitted(f"MODEL {path.name}", model, "Fit it and save it again.")
     return model
 
