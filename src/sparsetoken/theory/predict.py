@@ -100,8 +100,9 @@ def predict(
     dimension : int >= 2, optional
         d at which the query is found by `TwoSteps`, for tokens of a covariance their own. All
         numbers are then means over 128 data sets D0 of n0 = alpha0 d samples, and `spread` is the
-        standard deviation of the test error over them. The readout is that of the limit. The
-        default is the limit of the query, too.
+        standard deviation of the test error over them. The readout is that of the limit, from
+        which one at dimension d differs by terms of order 1/d. The default is the limit of the
+        query, too.
     tolerance : float, optional
         What twice the error of each number may be, in (0, 1): by default 1e-4, and 1e-3 for tasks
         other than the `SparseTokenProblem`. It is absolute for errors and for a training loss up to
