@@ -220,7 +220,7 @@ def _frames(axes):
 @pytest.mark.parametrize(
     ("given", "label", "ends", "frames"),
     [
-        ({"values": "probabilities"}, "probability that a token is informative", (0, 1), [0, 1, 0]),
+        ({"values": "probabilities"}, "P(token is informative)", (0, 1), [0, 1, 0]),
         ({}, "attention weight", (0, 0.6), [1, 0, 1]),
         ({"vmin": 0.1, "vmax": 0.2, "cmap": "magma"}, "attention weight", (0.1, 0.2), [1, 0, 1]),
         ({"scale": "rank"}, "percentile of tokens in a bag", (0, 100), [1, 0, 1]),

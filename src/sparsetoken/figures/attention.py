@@ -25,7 +25,7 @@ from sparsetoken.figures.token_map import checked_places, draw_map, draw_scale_b
 
 LARGEST_NUMBER = 30  # of bags in one figure
 SLACK = 1e-3  # of the sum of weights in float32
-LABELS = {"weights": "attention weight", "probabilities": "probability that a token is informative"}
+LABELS = {"weights": "attention weight", "probabilities": "P(token is informative)"}
 RANKED = "percentile of tokens in a bag"
 OUTSTANDING = 1.5
 """Times the mean weight: below it the largest weight of a bag is no top token."""
