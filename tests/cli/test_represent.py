@@ -60,7 +60,7 @@ def test_a_level_out_of_reach_is_null_and_not_converged(few, monkeypatch):
 @pytest.mark.parametrize(
     ("lengths", "told"),
     [
-        ("8,8", "lengths must be different lengths in rising order"),
+        ("8,8", "Invalid value for --lengths: 8 is there twice"),
         ("16,8", "lengths must be different lengths in rising order"),
         ("1", "length (L) must be an integer >= 2"),
     ],

@@ -186,3 +186,19 @@ def test_a_regression_is_the_formula_and_finds_the_token() -> None:
     assert (top == 4).mean() > 0.9  # three deviations and more, against ten tokens
     pooled = PooledRegressor().fit(X[:200], y[:200])
     assert model.score(X[200:], y[200:]) > pooled.score(X[200:], y[200:]) + 0.2
+
+
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.LeakWarning")
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+def test_columns_that_are_constant_within_bags_are_nothing_less_the_mean_of_a_bag():
+    """What rounding leaves of them is no query, whatever the kernel rounds."""
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    first = rng.standard_normal((60, 1, 4))
+    first[y == 1] += 1.0
+    X = np.repeat(first, 7, axis=1)
+    X[..., 3] = rng.standard_normal((60, 7))
+    model = AttentionClassifier(centred=True).fit(X, y)
+    moved = np.repeat(first, 7, axis=1) + 10 * rng.standard_normal((60, 1, 4))
+    moved[..., 3] = X[..., 3]
+    np.testing.assert_array_equal(model.coef_[:, :3], 0.0)
+    np.testing.assert_array_equal(model.predict_proba(moved), model.predict_proba(X))

@@ -46,7 +46,7 @@ def test_one_token_that_carries_y_is_worth_more_than_the_mean_token() -> None:
     assert np.mean(top == test[large][:, :, 0].argmax(axis=1)) > 0.95
     assert model.side_.tolist() == [1]
     assert BagRegressor().fit(X, -y).side_.tolist() == [-1]
-    assert "Target y: " in model.summary()
+    assert "Weights of the members: " in model.summary()
 
 
 def test_the_prediction_is_made_of_its_members() -> None:

@@ -395,7 +395,8 @@ def test_a_folder_that_cannot_be_written_is_one_message(tmp_path, monkeypatch, o
     result = invoke("reproduce", "made-up", "--out", out, "--workers", 1)
     assert (result.exit_code, result.stdout) == (2, "")
     (message,) = result.stderr.splitlines()
-    assert re.match("Error: (report.html of the folder )?out must be", message)
+    what = "(report.html of the folder )?out must be" if out else "--out must be given a value"
+    assert re.match(f"Error: {what}", message)
     assert not any(path.is_file() for path in tmp_path.rglob("*/work/*"))
 
 

@@ -162,7 +162,8 @@ class StandardTokens:
 class CentredTokens(StandardTokens):
     """Tokens less the mean of their bag, standardised; of them too only x is stored.
 
-    Their products with a direction are those of x, less the mean of these within the bag.
+    Their products with a direction are those of x, less the mean of these within the bag. Columns
+    that are constant in each bag have the scale inf, so that nothing is left of their rounding.
     """
 
     @classmethod
@@ -173,8 +174,9 @@ class CentredTokens(StandardTokens):
             return cls(bags, plain.mean, plain.scale)
         share = weight * bags.sizes / (weight @ bags.sizes)
         deviation = plain.scale * np.sqrt(share @ np.square(plain.deviations))
-        scale = scales(deviation, plain.mean, bags.dtype)
-        return cls(bags, np.zeros_like(plain.mean), scale, scale == deviation)
+        size = np.hypot(plain.mean, plain.scale)  # of x, whose rounding is left in centred tokens
+        learned = ~_constant(deviation, size, bags.dtype)
+        return cls(bags, np.zeros_like(plain.mean), np.where(learned, deviation, np.inf), learned)
 
     @property
     def means(self) -> Float[np.ndarray, "n d"]:
@@ -266,11 +268,16 @@ def without(
 def scales(
     deviation: Float[np.ndarray, " d"], mean: Float[np.ndarray, " d"], dtype: np.dtype
 ) -> Float[np.ndarray, " d"]:
-    """Return what to divide columns by: their standard deviation, or 1 if they are constant.
+    """Return what to divide columns by: their standard deviation, or 1 if they are constant."""
+    return np.where(_constant(deviation, mean, dtype), 1.0, deviation)
 
-    A column is constant if its deviation is at most four roundings of its mean: that of equal
-    values with weights is exact to a few roundings, not to one.
+
+def _constant(
+    deviation: Float[np.ndarray, " d"], size: Float[np.ndarray, " d"], dtype: np.dtype
+) -> Bool[np.ndarray, " d"]:
+    """Return which deviations are at most four roundings of values of a size.
+
+    The deviation of equal values with weights is exact to a few roundings, not to one.
     """
     number = np.finfo(dtype)
-    constant = deviation <= np.maximum(4 * number.eps * np.abs(mean), number.tiny)
-    return np.where(constant, 1.0, deviation)
+    return deviation <= np.maximum(4 * number.eps * np.abs(size), number.tiny)

@@ -127,7 +127,9 @@ class Task:
         if by == "tokens":
             return 1.0
         if by == "common":
-            relative = self.tokens.scale / self.tokens.scale.max()
+            varies = np.isfinite(self.tokens.scale)
+            relative = np.where(varies, self.tokens.scale, 1.0)
+            relative = relative / relative.max()
             return math.sqrt(np.square(relative).mean()) / relative
         share = self.samples.sample_weight / self.samples.sample_weight.sum()
         deviation = np.sqrt(share @ np.square(features - share @ features))
