@@ -134,17 +134,26 @@ def _map(values: Any, ax: Axes, ends: dict[str, float]) -> Any:
     """Draw one map of values, nan where they did not converge, without those at infinity."""
     y, x = values.dims
     values = values[{dim: np.isfinite(values[dim]) for dim in (x, y)}].sortby([x, y])
-    log = [axis for axis, dim in (("x", x), ("y", y)) if _geometric(values[dim].to_numpy())]
-    look: dict[str, Any] = {"cmap": "viridis", "rasterized": True, "add_colorbar": False, **ends}
-    look |= {f"{axis}scale": "log" for axis in log}  # half way between cells on their axis
-    mesh = values.plot.pcolormesh(x=x, y=y, ax=ax, **look)
+    cells = [_ends_of_cells(values[dim].to_numpy()) for dim in (x, y)]
+    look: dict[str, Any] = {"cmap": "viridis", "rasterized": True, **ends}
+    mesh = ax.pcolormesh(*cells, values.to_numpy(), **look)
     ax.grid(False)
-    for axis in log:
-        style.log_axis(getattr(ax, f"{axis}axis"))
+    for axis, dim in ((ax.xaxis, x), (ax.yaxis, y)):
+        if _geometric(values[dim].to_numpy()):
+            style.log_axis(axis)
     rows, columns = np.nonzero(np.isnan(values.to_numpy()))
     style.hollow(ax, values[x].to_numpy()[columns], values[y].to_numpy()[rows], VERMILION)
     ax.set(xlabel=axis_label(x), ylabel=axis_label(y))
     return mesh
+
+
+def _ends_of_cells(centres: np.ndarray) -> np.ndarray:
+    """Return the ends of cells around rising numbers, half way between them on their axis."""
+    log = _geometric(centres)
+    at = np.log(centres) if log else centres.astype(float)
+    half = np.diff(at) / 2 if len(at) > 1 else np.full(1, 0.5)
+    found = np.concatenate([at[:1] - half[:1], (at[1:] + at[:-1]) / 2, at[-1:] + half[-1:]])
+    return np.exp(found) if log else found
 
 
 def _settings(ax: Axes) -> list[_Setting]:
