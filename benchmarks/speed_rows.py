@@ -141,7 +141,7 @@ def _weights(trials: int) -> dict[str, Row]:
         "minimum": Row(
             partial(sides.minimum, None),
             partial(sides.minimum, trials),
-            f"the joint minimum, L = 5; against {trials} data sets with real tensors, d = 400",
+            f"the joint minimum, L = 5; against {trials} data sets with simulated tokens, d = 400",
             repeats=1,
             agree=within_errors,
         ),
@@ -181,7 +181,7 @@ def _simulation(quick: bool) -> dict[str, Row]:
         return Row(
             partial(sides.trial, model, loss, d),
             partial(sides.trial_direct, model, loss, d),
-            f"{model.name}, {loss}: d = {d}, n0 = 2 d, n1 = 4 d, L = 10, against real tensors",
+            f"{model.name}, {loss}: d = {d}, n0 = 2 d, n1 = 4 d, L = 10, against simulated tokens",
             limit=limit,
             agree=same_mean("test_error"),
         )

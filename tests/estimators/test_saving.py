@@ -169,12 +169,15 @@ def test_a_model_that_was_not_fitted_is_refused(model, tmp_path):
         load(path)
 
 
-@pytest.mark.parametrize(("saved", "got"), [({"version": "0.9"}, "0.9"), (BagPooling(), "None")])
+@pytest.mark.parametrize(
+    ("saved", "got"),
+    [({"version": "0.9"}, "version 0.9"), (BagPooling(), "a file without a version")],
+)
 def test_a_model_of_another_version_is_refused(saved, got, tmp_path):
     import skops.io
 
     skops.io.dump(saved, tmp_path / "m.skops")
-    told = rf"written by save of version {sparsetoken.__version__}; got 'version {got}'\. Fit it"
+    told = rf"written by save of version {sparsetoken.__version__}; got '{got}'\. Fit it"
     with pytest.raises(InvalidInput, match=told):
         load(tmp_path / "m.skops")
 

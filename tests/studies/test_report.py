@@ -377,7 +377,7 @@ def test_what_is_in_the_way_is_found_before_any_work_and_the_old_report_stays(ol
         (old / name).unlink()
         (old / name).mkdir()
     before = _written(old)
-    with pytest.raises(InvalidInput, match=r"a file; got|Choose another"), showing(bar := Bar()):
+    with pytest.raises(InvalidInput, match=r"a file; got|names another"), showing(bar := Bar()):
         reproduce(["made-up"], out=old, seed=1)
     reports = {path: content for path, content in _written(old).items() if "work" not in path.parts}
     assert reports == {p: content for p, content in before.items() if "work" not in p.parts}
@@ -421,9 +421,9 @@ def test_a_full_disk_keeps_the_old_file_and_is_one_message(old, monkeypatch, nam
     own.write_text("old")
     others = set(_written(old))
     result = invoke("reproduce", "made-up", "--out", old, "--workers", 1)
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (1, "Wrote not all\n")
     assert result.stderr.splitlines() == [
-        f"Error: {own} cannot be written: No space left on device."
+        f"Error: {own} was not written: No space left on device. Name another folder with --out."
     ]
     assert (own.read_text(), set(_written(old))) == ("old", others)
 

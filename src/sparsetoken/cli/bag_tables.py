@@ -27,6 +27,7 @@ def check_out(out: Path | None, *inputs: Path | None, endings: tuple[str, ...] =
     An ending "" allows a folder.
     """
     from sparsetoken.base.files import require_other, require_place
+    from sparsetoken.base.machine import needed
     from sparsetoken.base.validation import InvalidInput
 
     if out is not None:
@@ -38,6 +39,8 @@ def check_out(out: Path | None, *inputs: Path | None, endings: tuple[str, ...] =
         if out.suffix.lower() not in endings:
             legal = " or ".join(filter(None, endings)) + ", or a folder" * ("" in endings)
             raise InvalidInput("--out", f"a name that ends in {legal}", str(out))
+        if out.suffix.lower() == ".parquet":
+            needed("pyarrow", "to write Parquet files", "data")
 
 
 def answered(
@@ -116,4 +119,4 @@ def _short(name: str, column: Any) -> Any:
 
     if name in AXES or column.dtype.kind != "f":
         return column
-    return np.array([f"{one:.6g}" for one in column.tolist()])
+    return np.array(["" if one != one else f"{one:.6g}" for one in column.tolist()])

@@ -62,7 +62,7 @@ def _exported(folder: str) -> Answer:
     try:
         path = str(export(place))
     except OSError as error:
-        told = not_written("export", place, error)
+        told = not_written("export", place, error, what="folder")
         return Answer("", {"path": None}, ["Wrote nothing"], shortfall=told, code=1)
     return Answer("", {"path": path, "status": "converged"}, [f"Wrote {path}"])
 

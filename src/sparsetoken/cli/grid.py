@@ -223,6 +223,8 @@ def check_files(grid: Grid, several: Sequence[str]) -> None:
         raise InvalidInput("--plot", "given with one or two numbers that are several", got)
     if grid.out is not None:
         needed("pandas" if grid.out.suffix.lower() in TABLES else "xarray", "to write it", "data")
+        if grid.out.suffix.lower() == ".parquet":
+            needed("pyarrow", "to write Parquet files", "data")
 
 
 def check_file(name: str, path: Path, endings: Sequence[str], *inputs: Path) -> None:

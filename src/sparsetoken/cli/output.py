@@ -72,10 +72,12 @@ class Answer(NamedTuple):
         return self.code or (1 if self.shortfall else 0)
 
 
-def not_written(option: str, path: Path, error: OSError, keep: str | None = None) -> str:
-    """Return the message for a file that an option names and that could not be written."""
+def not_written(
+    option: str, path: Path, error: OSError, keep: str | None = None, what: str = "file"
+) -> str:
+    """Return the message for a file, or a folder, of an option that could not be written."""
     reason, kept = error.strerror or error, "" if keep is None else f" {keep} has the results."
-    return f"Error: {path} was not written: {reason}. Name another file with --{option}.{kept}"
+    return f"Error: {path} was not written: {reason}. Name another {what} with --{option}.{kept}"
 
 
 def counted(count: int, what: str) -> str:

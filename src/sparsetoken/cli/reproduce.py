@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter as Option
@@ -9,7 +10,7 @@ from cyclopts import Parameter as Option
 from sparsetoken.base.validation import integer
 from sparsetoken.cli import options as o
 from sparsetoken.cli.cluster import on_cluster
-from sparsetoken.cli.output import Answer, table
+from sparsetoken.cli.output import Answer, not_written, table
 
 
 def reproduce(
@@ -39,8 +40,12 @@ def reproduce(
     from sparsetoken.studies.report import document_of, summary
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
-    with on_cluster(cluster):
-        result = run(names, profile=profile, out=out, seed=seed, workers=workers)
+    try:
+        with on_cluster(cluster):
+            result = run(names, profile=profile, out=out, seed=seed, workers=workers)
+    except OSError as error:
+        failure = not_written("out", Path(error.filename or out), error, what="folder")
+        return Answer("", {"report": None}, ["Wrote not all"], shortfall=failure, code=1)
     evidence = evidence_of(result.comparisons)
     counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in evidence.items()}
     told = result.counts | counts | {"report": str(result.report)}

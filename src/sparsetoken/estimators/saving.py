@@ -18,7 +18,7 @@ from sparsetoken.version import __version__
 __all__ = ["load", "save"]
 
 ENDINGS = (".skops", "")
-_LEGAL = "a classifier that was saved"
+_LEGAL = "an estimator that was saved"
 _HARMLESS = "of types of this package and of those that skops knows to be harmless"
 _TREES = ("sklearn.tree._tree.Tree",)
 
@@ -34,11 +34,11 @@ def check_savable(name: str, path: Path) -> None:
 
 
 def save(estimator: Any, path: Path | str) -> None:
-    """Write a fitted classifier, whole or not at all.
+    """Write a fitted estimator, whole or not at all.
 
     Parameters
     ----------
-    estimator : classifier of this package
+    estimator : estimator of this package, or a pipeline with one
     path : path
         One that ends in .skops, or has no ending.
 
@@ -88,7 +88,7 @@ def load(path: Path | str) -> Any:
     Returns
     -------
     estimator
-        The fitted classifier.
+        The fitted one.
 
     Raises
     ------
@@ -126,10 +126,11 @@ def load(path: Path | str) -> Any:
     saved = _harmless(path)
     version = saved.get("version") if isinstance(saved, dict) else None
     if version != __version__:
-        legal, got = f"written by save of version {__version__}", f"version {version}"
+        legal = f"written by save of version {__version__}"
+        got = "a file without a version" if version is None else f"version {version}"
         remedy = "Fit it and save it again."
         raise InvalidInput(f"MODEL {path.name}", legal, got, remedy)
-    model = saved["model"]
+    model = saved.get("model")
     _check_fitted(f"MODEL {path.name}", model, "Fit it and save it again.")
     return model
 

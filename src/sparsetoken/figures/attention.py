@@ -109,8 +109,8 @@ class AttentionDisplay:
         Raises
         ------
         InvalidInput
-            If the estimator has no attention or no probabilities, the target is not one of its
-            classes, or lengths do not match.
+            If the estimator has no attention or no probabilities, the target is not one of its more
+            than two classes, or lengths do not match.
         NotFittedError
             If the estimator is not fitted.
         """

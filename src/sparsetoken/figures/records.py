@@ -53,10 +53,9 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     column = choice("quantity", quantity or numbers[0], numbers)
     shape = record.shape if record.dims else (1,)
     simulated = hasattr(record, "trials")
-    if shape[-1] < 2 and not (
-        record.dims and simulated
-    ):  # one simulated point has its place on an axis
-        remedy = "Give a parameter several values, as alpha1=[1.0, 2.0, 4.0]."
+    placed = simulated and bool(record.dims)  # one simulated point has its place on an axis
+    if shape[-1] < 2 and not placed:
+        remedy = "Give the last parameter several values, as alpha1=[1.0, 2.0, 4.0]."
         raise InvalidInput("points of a plot", "two or more", shape[-1], remedy)
     lines = int(np.prod(shape[:-1]))
     if lines > MOST_LINES:

@@ -290,8 +290,8 @@ class Record(Shown):
         Raises
         ------
         InvalidInput
-            If the column is unknown, there is one point or over 20 lines, or matplotlib is not
-            installed.
+            If the column is unknown, there is one point of the theory or over 20 lines, or
+            matplotlib is not installed.
         """
         needed("matplotlib.pyplot", "to plot", "app")
         from sparsetoken.figures.records import draw

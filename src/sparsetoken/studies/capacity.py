@@ -123,7 +123,7 @@ def _panel(name: str) -> str:
 
 
 TICKS = (2, 4, 8, 16, 32)
-CROSSING, TOKENS = "attention crosses another model", "all tokens, m = 32"
+CROSSING, TOKENS = "attention crosses another model", "simulated tokens, m = 32"
 LOOKS = {
     f"m = {FEATURES[0]}": Look(LIGHT_GREY, marker="o:"),
     f"m = {FEATURES[1]}": Look(BLACK, marker="o-"),
@@ -168,7 +168,7 @@ class Capacity(Study):
         Claim(
             "same-law",
             "Sampling the sufficient statistics directly gives the same distribution: training "
-            "sets from real tensors and from the reduced engine are separable equally often.",
+            "sets of simulated tokens and of simulated features are separable equally often.",
         ),
         Claim(
             OVER_LENGTH,
@@ -362,7 +362,7 @@ def _transitions(run: Run) -> Iterator[dict[str, Any]]:
         yield all_true(true, [low, high], curve=model, **given)
     few = run.simulated["base", "attention", FEATURES[0]]
     shares = [_mean(_shares(some)[1]) for some in (few, run.simulated[TENSORS])]
-    where = f"m = {FEATURES[0]}, mean share over {len(RATIOS)} loads, against the reduced engine"
+    where = f"m = {FEATURES[0]}, mean share over {len(RATIOS)} loads, against simulated features"
     given = {"claim": "same-law", "quantity": "separable", "where": where, "key": True}
     yield row(*shares, curve="attention", **given)
     given = {"quantity": "power", "where": "power of m in all settings with the most features"}

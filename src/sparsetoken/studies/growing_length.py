@@ -12,7 +12,16 @@ import numpy as np
 
 import sparsetoken as st
 from sparsetoken.figures.palette import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from sparsetoken.studies.claims import Claim, Number, line, predicted, row, to_infinity
+from sparsetoken.studies.claims import (
+    SMALL,
+    Claim,
+    Number,
+    all_true,
+    line,
+    predicted,
+    row,
+    to_infinity,
+)
 from sparsetoken.studies.figure import Look, Panel
 from sparsetoken.studies.study import Call, Experiment, Run, Study, measured
 from sparsetoken.theory.query.finite_dimension import drawn_queries
@@ -208,7 +217,13 @@ class GrowingLength(Study):
         for d, one in zip(MEASURED, some, strict=True):
             yield row(None, measured("cosine", one), x=d, **shown)
         for known, (quantity, of) in zip(run.theory["limit", eta_b], MOMENTS.items(), strict=True):
-            found = to_infinity([measured(of, one) for one in some])
-            where = f"{curve}, L = d = {', '.join(map(str, MEASURED))} → ∞"
-            given: dict[str, Any] = {"claim": RANDOM, "curve": curve, "where": where}
-            yield row(known, found, quantity=quantity, key=quantity == "cosine", **given)
+            small, large = (measured(of, one) for one in some)
+            where = f"{curve}, L = d = {', '.join(map(str, MEASURED))}"
+            given: dict[str, Any] = {"claim": RANDOM, "curve": curve}
+            if known < SMALL:  # what a line in 1/d leaves, of order 1/d^2, would be compared with 0
+                falls = f"{quantity} falls by half or more"
+                true = [large.value <= small.value / 2]
+                yield all_true(true, [small, large], quantity=falls, where=where, **given)
+                continue
+            given |= {"where": f"{where} → ∞", "key": quantity == "cosine"}
+            yield row(known, to_infinity([small, large]), quantity=quantity, **given)

@@ -120,8 +120,8 @@ class LearningCurves(Study):
         Claim(
             "feature-law",
             "The softmax depends on the tokens through L scores only, so that the features can be "
-            "sampled from three random scalars, exactly at every d; real tensors agree with what "
-            "is so sampled, and with the theory.",
+            "sampled from three random scalars, exactly at every d; simulated tokens agree with "
+            "what is so sampled, and with the theory.",
         ),
         Claim(
             "finite-size",
@@ -221,7 +221,7 @@ class LearningCurves(Study):
             for some in (run.simulated[place], tokens)
         )
         for sampled, found in zip(*both, strict=True):
-            where = f"{loss}, α₁ = {TOKENS:g}, {where_of([found.dimension])}, reduced engine"
+            where = f"{loss}, α₁ = {TOKENS:g}, {where_of([found.dimension])}, simulated features"
             given = {"curve": "attention", "quantity": quantity, "where": where}
             yield row(sampled, found, claim="feature-law", **given)
 

@@ -265,7 +265,7 @@ def _writable(out: str | os.PathLike[str], files: Sequence[str]) -> Path:
         for place in (folder / WORK, folder / "data"):
             place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        remedy = f"({error.strerror}). Choose another with --out."
+        remedy = f"({error.strerror}). out= names another."
         raise InvalidInput("out", "a folder that can be written", str(out), remedy) from None
     for name in files:
         require_place(f"{name} of the folder out", folder / name)

@@ -88,7 +88,8 @@ def descend(
         cut with the status TOLERANCE_NOT_REACHED. The training loss of a built-in loss is at
         least 0. The notes of a trajectory say where small overlaps of the start would change it:
         the limit keeps symmetries that are broken at every finite dimension. Errors do
-        not include that of a trained start, which may be larger in the first steps.
+        not include that of a trained start, which may be larger in the first steps; where that did
+        not converge, the trajectory has its status, unless it starts before a divergence.
 
     Raises
     ------
@@ -169,7 +170,8 @@ def _after(start: Any, status: Status) -> Status:
     """Return the status of a trajectory from a start; what precedes a divergence is right."""
     if not isinstance(start, Course) or not status.converged:
         return status
-    if start.status in (StatusCode.CONVERGED, StatusCode.NO_LIMIT):
+    stiff = isinstance(start.trained, OnePass) and start.status == StatusCode.MAX_ITERATIONS
+    if stiff or start.status in (StatusCode.CONVERGED, StatusCode.NO_LIMIT):
         return status
     remedy = "Its errors are not in those stated; see the status of the training before."
     return Status(start.status, f"The start is {start.status!r}. {remedy}")
