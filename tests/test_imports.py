@@ -27,7 +27,7 @@ CORE = {"base", "numerics", "losses", "model", "results"}
 ALLOWED |= {
     "theory": {*CORE, "work"},
     "simulation": {*CORE, "work"},
-    "estimators": {*CORE, "bags", "theory"},  # theory for the best split alone
+    "estimators": {*CORE, "bags", "theory", "version"},  # theory for the best split alone
     "forecasting": {*CORE, "bags", "estimators", "figures"},
     "studies": {*CORE, "work", "figures", "theory", "simulation"},
     "explorer": {*CORE, "figures", "theory", "simulation", "version"},

@@ -251,7 +251,8 @@ def _write(found: Found, path: Path) -> None:
     ]
     dataset = xarray.merge(arrays, join="outer", compat="no_conflicts")
     dataset = dataset.map(lambda one: one.astype(str) if one.dtype == object else one)
-    write_whole(path, dataset.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))
+    content = bytes(dataset.to_netcdf(engine="scipy", format="NETCDF3_64BIT"))
+    write_whole(path, content)
 
 
 def _draw(found: Found, path: Path) -> None:
