@@ -285,7 +285,7 @@ export class Alignment extends View {
   headline() {
     const last = this.points.at(-1);
     if (!last) return undefined;
-    if (last.cosine < 0) return [`The query of two steps turns away from the signal: with ${bags(last.alpha0)} its cosine is ${last.cosine.toFixed(2)}.`];
+    if (last.cosine < 0) return [`The query of two steps turns away from the signal: at the right end of the curve, with ${bags(last.alpha0)}, its cosine is ${last.cosine.toFixed(2)}.`];
     const near = this.points.findIndex((p) => p.cosine >= 0.9);
     if (near < 0) return [`The cosine of the query of two steps stays below 0.9, up to ${bags(last.alpha0)}.`];
     const [before, after] = [this.points[Math.max(0, near - 1)], this.points[near]];
