@@ -20,7 +20,7 @@ def test_there_are_five_questions_and_each_has_a_link_and_an_answer():
     assert len(questions) == 5
     for question in questions:
         assert re.search(r"#[^\"]+\">Open it</a>: “", question)
-        assert "**Answer.**" in question
+        assert "<summary>Answer</summary>" in question
 
 
 @pytest.mark.parametrize(("address", "_"), LINKS)
