@@ -105,11 +105,21 @@ def test_what_takes_bags_takes_any_form_of_them():
         (lambda: st.oracle.learning_error(PROBLEM, 1.0, points=2**40), "points"),
         (lambda: check_sizes([10**30], 80), "sizes"),
         (lambda: chosen_studies("alignment"), "studies"),
+        (lambda: st.Readout(alpha1=[True, 2.0]), "alpha1"),
+        (lambda: st.SparseTokenProblem(length=[4, True]), "length"),
+        (lambda: st.tasks.meeting_concepts(strengths=(True, 3.0)), "strengths"),
     ],
 )
 def test_what_is_too_large_or_no_list(call, named):
     with pytest.raises(InvalidInput, match=named):
         call()
+
+
+@pytest.mark.parametrize(("features", "labels"), [([1, 0], [0, 0]), ([0, 0], [1, 0])])
+def test_masked_points_are_not_separated(features, labels):
+    given = np.ma.array([[1.0], [2.0]], mask=np.c_[features]), np.ma.array([1, -1], mask=labels)
+    with pytest.raises(InvalidInput, match="must be an array without masked values"):
+        simulation.is_separable(*given)
 
 
 def test_results_in_place_of_what_was_asked_for():

@@ -10,8 +10,7 @@ import scipy
 from jaxtyping import Bool
 
 from sparsetoken.bags.container import Bags, Cell, offsets_of
-from sparsetoken.bags.labels import refuse_masked
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput, refuse_masked
 
 
 def as_bags(X: Any, mask: Any = None, *, empty: bool = False) -> Bags:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int, Shaped
 
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput, refuse_masked
 
 SHOWN = 8  # names in a message
 _LEGAL = "of texts, of truth values or of finite numbers, all of one kind"
@@ -88,12 +88,6 @@ def read_labels(values: Any, name: str = "y") -> np.ndarray:
         got = f"dtype {array.dtype}" if finite else "infinity"
         raise InvalidInput(name, _LEGAL, got, "Give labels as texts.")
     return array
-
-
-def refuse_masked(name: str, value: Any) -> None:
-    """Raise `InvalidInput` for an array with masked values: NumPy would take the hidden numbers."""
-    if np.ma.is_masked(value):
-        raise InvalidInput(name, "without masked values", f"{np.ma.count_masked(value)} masked")
 
 
 def listed(values: Any, name: str) -> np.ndarray:

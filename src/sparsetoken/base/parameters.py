@@ -27,6 +27,7 @@ from sparsetoken.base.validation import (
     legal_real,
     real,
     reals,
+    refuse_masked,
     require_points,
 )
 
@@ -156,6 +157,7 @@ class Parameter:
         """Return a legal value in its type, or raise `InvalidInput`."""
         if given is None and self.default is None:
             return None
+        refuse_masked(self.title, given)
         if self.several and not self.per_step:
             require_points(f"{self.name} (points)", getattr(given, "size", 1))
         if self.find is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -111,9 +112,26 @@ def _shown(value: Any) -> str:
 LONGEST_SHOWN = 300
 
 
+def refuse_masked(name: str, value: Any) -> None:
+    """Raise `InvalidInput` for an array with masked values: NumPy would take the hidden numbers."""
+    numpy = sys.modules.get("numpy")  # without which there are no masked arrays
+    if numpy is not None and numpy.ma.is_masked(value):
+        raise InvalidInput(name, "without masked values", f"{numpy.ma.count_masked(value)} masked")
+
+
+def _kind(value: Any) -> str:
+    """Return the letter of NumPy for the type of an array or a scalar, "" for other values."""
+    return str(getattr(getattr(value, "dtype", None), "kind", ""))
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    """Whether a scalar is a number: neither truth values nor time spans are, unlike for Python."""
+    return isinstance(value, kind) and not isinstance(value, bool) and _kind(value) != "m"
+
+
 def truth(name: str, value: Any) -> bool:
     """Return True or False, or raise `InvalidInput` for all else, such as the word "no"."""
-    if not isinstance(value, bool) and getattr(value, "dtype", "") != "bool":
+    if _kind(value) != "b" and not isinstance(value, bool):
         raise InvalidInput(name, "True or False", value)
     return bool(value)
 
@@ -134,7 +152,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
     8
     """
     legal = legal_integer(low, high)
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    whole = _is_number(value, numbers.Integral)
     if high is None and whole and int(value) > LARGEST_INTEGER:
         high, legal = LARGEST_INTEGER, f"{legal}, and below 2^128"
     if not whole or value < low or (high is not None and value > high):
@@ -182,7 +200,7 @@ def real(
     legal = legal_real(low, high, open_low, open_high, infinite)
     if infinite and isinstance(value, numbers.Real) and value == math.inf:
         return math.inf
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    if not _is_number(value, numbers.Real):
         raise InvalidInput(name, legal, value, remedy)
     try:
         number = float(value)
@@ -215,8 +233,8 @@ def reals(
     Raises
     ------
     InvalidInput
-        If an entry is outside the interval, as in `real`, or the array is empty, ragged or not
-        numeric.
+        If an entry is outside the interval, as in `real`, or the array is empty, ragged, masked
+        or not numeric.
 
     See Also
     --------
@@ -265,6 +283,7 @@ def _each(
     """Return a checked number, or an array of such as nested tuples."""
     if not (isinstance(value, (list, tuple)) or hasattr(value, "__array__")):
         return check(name, value, *limits, **more)
+    refuse_masked(name, value)
     import numpy as np  # a mistyped command ends before NumPy is loaded
 
     try:
@@ -273,13 +292,20 @@ def _each(
         raise InvalidInput(name, legal, value) from None
     if array.size == 0:
         raise InvalidInput(name, "an array of one number or more", value)
-    if array.dtype.kind not in kinds:
+    if array.dtype.kind not in kinds or holds_truth_values(value):
         raise InvalidInput(name, legal, value)
     if array.ndim == 0:
         return check(name, array.item(), *limits, **more)
     for entry in array.ravel().tolist():
         check(f"{name} entry", entry, *limits, **more)
     return _tuples((array.astype(float) if "f" in kinds else array).tolist())
+
+
+def holds_truth_values(value: Any) -> bool:
+    """Whether one entry of an array is True or False, of which NumPy makes 1 or 0 among numbers."""
+    import numpy as np
+
+    return any(isinstance(e, (bool, np.bool_)) for e in np.asarray(value, dtype=object).flat)
 
 
 def _tuples(value: Any) -> Any:

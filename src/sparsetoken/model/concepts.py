@@ -11,6 +11,7 @@ from sparsetoken.base.parameters import Range, parameter, value
 from sparsetoken.base.validation import (
     LARGEST_VALUE,
     InvalidInput,
+    holds_truth_values,
     integer,
     real,
 )
@@ -38,7 +39,7 @@ def _entries(name: str, given: Any) -> list[Any]:
         array = np.asarray(given)
     except ValueError:  # rows of different lengths
         array = np.array(None)
-    if array.ndim != 1 or not array.size:
+    if array.ndim != 1 or not array.size or holds_truth_values(given):
         raise InvalidInput(name, "a sequence of numbers", given)
     entries: list[Any] = array.tolist()
     return entries

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsetoken.base.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput, refuse_masked
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -213,6 +213,7 @@ def check_dimension(law: TokenDistribution, dimension: int) -> None:
 
 
 def _numbers(name: str, value: Any, legal: str) -> np.ndarray:
+    refuse_masked(name, value)
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, OverflowError):

@@ -44,6 +44,9 @@ def is_separable(features: Float[np.ndarray, "n m"], labels: Real[np.ndarray, " 
     >>> is_separable(features, np.array([-1, 1, 1])), is_separable(features, np.array([1, -1, 1]))
     (True, False)
     """
+    for name, given in (("features", features), ("labels", labels)):
+        if np.ma.is_masked(given):
+            raise InvalidInput(name, "an array without masked values", "some", "Leave them out.")
     try:
         F, y = np.asarray(features, dtype=float), np.asarray(labels, dtype=float)
     except (TypeError, ValueError, OverflowError) as error:
